@@ -1,0 +1,1 @@
+"""jaxdyn: differentiable multibody dynamics in JAX."""

@@ -1,0 +1,7 @@
+"""Gradient-safe primitives and the mechanism that makes batches fast."""
+
+from jaxdyn._numerics._lanes import kernel as kernel
+from jaxdyn._numerics._safe import safe_norm as safe_norm
+from jaxdyn._numerics._safe import sinc as sinc
+from jaxdyn._numerics._safe import smooth_sign as smooth_sign
+from jaxdyn._numerics._trig import sincos as sincos

@@ -1,0 +1,409 @@
+"""Lanes: one mechanism that runs a per-sample algorithm over a whole batch as wide vector code.
+
+XLA on CPU gives `vmap` over a leading axis arrays such as `(4096, 3, 3)`, whose innermost loops have
+length 3. Turned around, with the batch *last*, every scalar of the algorithm is one contiguous vector
+of samples. A kernel is a function written for that layout: each argument carries its structure in the
+leading axes and one trailing axis of *lanes*, of size 1 (shared by all samples) or `L`. Written with
+elementwise operations on components, it needs no further thought about batching.
+
+`kernel` wraps such a function as an ordinary JAX function of one sample, with rules for
+
+* `vmap`: the batch axis becomes lanes; nested `vmap`s are merged into one axis;
+* `jvp` and `transpose`: derivatives are kernels themselves (`_Jvp`, `_Vjp`), so any order and any
+  nesting of transformations stays wide. The cotangent of an argument shared by the batch is summed
+  inside the kernel instead of being written out for each sample;
+* lowering: on CPU the batch is cut into blocks of lanes that stay in cache and each block is compiled
+  as a single function, without per-operation dispatch (the attribute `xla_cpu_small_call`, which XLA
+  itself uses for small loops; unknown attributes are ignored). On other platforms all lanes are
+  lowered at once as plain operations.
+
+`docs/performance.md` has the measurements behind this.
+"""
+
+import functools as ft
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.extend
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+BLOCK_LANES = 64
+BLOCK_BYTES = 1 << 19
+
+Flat = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class _Fn:
+    """A user's kernel: `fun(static, *args)` on lane-last arrays, with an optional pullback of its own."""
+
+    fun: Callable
+    static: Hashable
+    tree: Any
+    pull: Callable | None
+
+    def __call__(self, *flat):
+        return tuple(jax.tree.leaves(self.fun(self.static, *self.tree.unflatten(flat))))
+
+    def pullback(self, flat: Flat, wrt: tuple[int, ...], cts: Flat) -> Flat:
+        if self.pull is None:
+            return _pullback(self, flat, wrt, cts)
+        args = self.pull(self.static, self.tree.unflatten(flat), cts)
+        out = self.tree.flatten_up_to(args)
+        return tuple(_lane_broadcast(out[i], _num_lanes((*flat, *cts))) for i in wrt)
+
+
+@dataclass(frozen=True)
+class _Jvp:
+    """Tangents out of `(primals, tangents of the arguments in wrt)`."""
+
+    base: Any
+    num_in: int
+    wrt: tuple[int, ...]
+
+    def __call__(self, *flat):
+        primals, tangents = flat[: self.num_in], flat[self.num_in :]
+        pairs = [jnp.broadcast_arrays(primals[i], t) for i, t in zip(self.wrt, tangents, strict=True)]
+        f = _restricted(self.base, primals, self.wrt)
+        return jax.jvp(f, tuple(p for p, _ in pairs), tuple(t for _, t in pairs))[1]
+
+    def pullback(self, flat: Flat, wrt: tuple[int, ...], cts: Flat) -> Flat:
+        if all(i >= self.num_in for i in wrt):  # linear in the tangents: the transpose of the base
+            back = tuple(self.wrt[i - self.num_in] for i in wrt)
+            return self.base.pullback(flat[: self.num_in], back, cts)
+        return _pullback(self, flat, wrt, cts)
+
+
+@dataclass(frozen=True)
+class _Vjp:
+    """Cotangents of the arguments in wrt, out of `(primals, cotangents of the outputs)`."""
+
+    base: Any
+    num_in: int
+    wrt: tuple[int, ...]
+
+    def __call__(self, *flat):
+        return self.base.pullback(flat[: self.num_in], self.wrt, flat[self.num_in :])
+
+    def pullback(self, flat: Flat, wrt: tuple[int, ...], cts: Flat) -> Flat:
+        return _pullback(self, flat, wrt, cts)
+
+
+def _num_lanes(flat: Flat) -> int:
+    return max((x.shape[-1] for x in flat), default=1)
+
+
+def _lane_broadcast(x, lanes: int):
+    return jnp.broadcast_to(x, (*x.shape[:-1], lanes))
+
+
+def _restricted(fun: Callable, flat: Flat, wrt: tuple[int, ...]) -> Callable:
+    def f(*active):
+        full = list(flat)
+        for i, x in zip(wrt, active, strict=True):
+            full[i] = x
+        return fun(*full)
+
+    return f
+
+
+def _pullback(fun: Callable, flat: Flat, wrt: tuple[int, ...], cts: Flat) -> Flat:
+    lanes = _num_lanes((*flat, *cts))
+    f = _restricted(fun, flat, wrt)
+    wide = lambda *active: tuple(_lane_broadcast(y, lanes) for y in f(*active))
+    _, vjp = jax.vjp(wide, *(_lane_broadcast(flat[i], lanes) for i in wrt))
+    return vjp(tuple(_lane_broadcast(ct, lanes) for ct in cts))
+
+
+# --- the primitive -------------------------------------------------------------------------------
+
+lanes_p = Primitive("lanes")
+lanes_p.multiple_results = True
+block_p = Primitive("lanes_block")
+block_p.multiple_results = True
+
+
+@ft.lru_cache(maxsize=4096)
+def _event_avals(fun, avals):
+    out = jax.eval_shape(fun, *(jax.ShapeDtypeStruct((*s, 1), d) for s, d in avals))
+    return tuple((x.shape[:-1], x.dtype) for x in out)
+
+
+def _batch_size(args, batched) -> int | None:
+    return next((x.shape[0] for x, b in zip(args, batched, strict=True) if b), None)
+
+
+def _abstract(*args, fun, batched, reduced):
+    size = _batch_size(args, batched)
+    events = tuple(
+        (x.shape[1:] if b else x.shape, jnp.dtype(x.dtype)) for x, b in zip(args, batched, strict=True)
+    )
+    lead = () if size is None else (size,)
+    return [
+        jax.core.ShapedArray(shape if r else (*lead, *shape), dtype)
+        for (shape, dtype), r in zip(_event_avals(fun, events), _flags(reduced, fun, events), strict=True)
+    ]
+
+
+def _flags(reduced, fun, events):
+    return reduced if reduced else (False,) * len(_event_avals(fun, events))
+
+
+@ft.lru_cache(maxsize=4096)
+def _compiled(fun, batched, reduced):
+    return jax.jit(ft.partial(lanes_p.bind, fun=fun, batched=batched, reduced=reduced))
+
+
+def _impl(*args, fun, batched, reduced):
+    return _compiled(fun, batched, reduced)(*args)
+
+
+lanes_p.def_abstract_eval(_abstract)
+lanes_p.def_impl(_impl)
+
+
+def _jvp(primals, tangents, *, fun, batched, reduced):
+    out = lanes_p.bind(*primals, fun=fun, batched=batched, reduced=reduced)
+    wrt = tuple(i for i, t in enumerate(tangents) if type(t) is not ad.Zero)
+    if not wrt:
+        return out, [ad.Zero.from_primal_value(x) for x in out]
+    tangents_out = lanes_p.bind(
+        *primals,
+        *(tangents[i] for i in wrt),
+        fun=_Jvp(fun, len(primals), wrt),
+        batched=(*batched, *(batched[i] for i in wrt)),
+        reduced=reduced,
+    )
+    return out, tangents_out
+
+
+def _transpose(cts, *args, fun, batched, reduced):
+    linear = tuple(i for i, x in enumerate(args) if ad.is_undefined_primal(x))
+    if all(type(ct) is ad.Zero for ct in cts):
+        return [None] * len(args)
+    if isinstance(fun, _Jvp) and all(i >= fun.num_in for i in linear):
+        base, primals = fun.base, args[: fun.num_in]
+        num_in, wrt = fun.num_in, tuple(fun.wrt[i - fun.num_in] for i in linear)
+    else:
+        base, num_in, wrt = fun, len(args), linear
+        primals = tuple(
+            jnp.zeros(x.aval.shape, x.aval.dtype) if ad.is_undefined_primal(x) else x for x in args
+        )
+    anyb = any(batched)
+    reduced = reduced or (False,) * len(cts)
+    out = lanes_p.bind(
+        *primals,
+        *(ad.instantiate_zeros(ct) for ct in cts),
+        fun=_Vjp(base, num_in, wrt),
+        batched=(*batched[:num_in], *(anyb and not r for r in reduced)),
+        reduced=tuple(anyb and not batched[i] for i in linear),
+    )
+    result: list = [None] * len(args)
+    for i, ct in zip(linear, out, strict=True):
+        result[i] = ct
+    return result
+
+
+def _batch(args, dims, *, fun, batched, reduced):
+    args = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]
+    size = next(x.shape[0] for x, d in zip(args, dims, strict=True) if d is not None)
+    inner = next(
+        (x.shape[0 if d is None else 1] for x, d, b in zip(args, dims, batched, strict=True) if b), None
+    )
+    if inner is None:
+        new = tuple(d is not None for d in dims)
+        out = lanes_p.bind(*args, fun=fun, batched=new, reduced=())
+        return out, [0] * len(out)
+    merged, new = [], []
+    for x, d, b in zip(args, dims, batched, strict=True):
+        if d is None and not b:
+            merged.append(x)
+        else:
+            x = x[None] if d is None else (x if b else x[:, None])
+            event = x.shape[2:]
+            merged.append(jnp.broadcast_to(x, (size, inner, *event)).reshape(size * inner, *event))
+        new.append(d is not None or b)
+    out = lanes_p.bind(*merged, fun=fun, batched=tuple(new), reduced=())
+    out = [y.reshape(size, inner, *y.shape[1:]) for y in out]
+    if reduced:
+        out = [y.sum(1) if r else y for y, r in zip(out, reduced, strict=True)]
+    return out, [0] * len(out)
+
+
+ad.primitive_jvps[lanes_p] = _jvp
+ad.primitive_transposes[lanes_p] = _transpose
+batching.primitive_batchers[lanes_p] = _batch
+
+
+# --- lowering ------------------------------------------------------------------------------------
+
+
+def _to_lanes(x, batched: bool):
+    return jnp.moveaxis(x, 0, -1) if batched else x[..., None]
+
+
+def _run(call: Callable, args, batched, reduced, valid=None):
+    """One block: batch-first arguments in, batch-first (or summed) results out."""
+    lanes = _batch_size(args, batched)
+    out = call(*(_to_lanes(x, b) for x, b in zip(args, batched, strict=True)))
+    if lanes is None:
+        return [y[..., 0] for y in out]
+    out = [_lane_broadcast(y, lanes) for y in out]
+    reduced = reduced or (False,) * len(out)
+    if valid is not None:
+        out = [jnp.where(valid, y, 0) if r else y for y, r in zip(out, reduced, strict=True)]
+    return [y.sum(-1) if r else jnp.moveaxis(y, -1, 0) for y, r in zip(out, reduced, strict=True)]
+
+
+def _at_once(*args, fun, batched, reduced):
+    return _run(fun, args, batched, reduced)
+
+
+def _block_size(size: int, event_bytes: int) -> tuple[int, int]:
+    """Lanes in a block and number of blocks: without padding where the batch has a fitting divisor."""
+    target = max(8, min(BLOCK_LANES, BLOCK_BYTES // max(event_bytes, 1) // 8 * 8))
+    if size <= target:
+        return size, 1
+    for lanes in range(target, target // 2 - 1, -1):
+        if size % lanes == 0 and lanes % 8 == 0:
+            return lanes, size // lanes
+    blocks = math.ceil(size / target)
+    lanes = math.ceil(math.ceil(size / blocks) / 8) * 8
+    return lanes, math.ceil(size / lanes)
+
+
+def _in_blocks(*args, fun, batched, reduced):
+    call = ft.partial(block_p.bind, fun=fun)
+    size = _batch_size(args, batched)
+    if size is None or size == 0:
+        return _run(call if size is None else fun, args, batched, reduced)
+    outs = _abstract(*args, fun=fun, batched=batched, reduced=())
+    traffic = sum(x.size // x.shape[0] * x.dtype.itemsize for x in outs)
+    traffic += sum(x.size // size * x.dtype.itemsize for x, b in zip(args, batched, strict=True) if b)
+    lanes, blocks = _block_size(size, traffic)
+    if blocks == 1:
+        return _run(call, args, batched, reduced)
+    reduced = reduced or (False,) * len(outs)
+    pad = blocks * lanes - size
+
+    def cut(x):
+        if pad:
+            x = jnp.concatenate([x, jnp.broadcast_to(x[-1:], (pad, *x.shape[1:]))])
+        return x.reshape(blocks, lanes, *x.shape[1:])
+
+    def step(totals, xs):
+        k, cut_args = xs
+        it = iter(cut_args)
+        full = [next(it) if b else x for x, b in zip(args, batched, strict=True)]
+        valid = k * lanes + jnp.arange(lanes, dtype=jnp.int32) < size if pad else None
+        out = _run(call, full, batched, reduced, valid)
+        sums = [y for y, r in zip(out, reduced, strict=True) if r]
+        return [t + s for t, s in zip(totals, sums, strict=True)], [
+            y for y, r in zip(out, reduced, strict=True) if not r
+        ]
+
+    totals = [jnp.zeros(o.shape[1:], o.dtype) for o, r in zip(outs, reduced, strict=True) if r]
+    xs = [cut(x) for x, b in zip(args, batched, strict=True) if b]
+    totals, stacked = jax.lax.scan(step, totals, (jnp.arange(blocks, dtype=jnp.int32), xs))
+    totals, stacked = iter(totals), iter(stacked)
+    return [
+        next(totals) if r else next(stacked).reshape(blocks * lanes, *o.shape[1:])[:size]
+        for o, r in zip(outs, reduced, strict=True)
+    ]
+
+
+# What XLA's whole-function emitter is known to take. Anything else (matrix products, scatters, sorts,
+# library calls, which a user's own joint may contain) is lowered as ordinary operations instead.
+_EMITTABLE = frozenset(
+    """abs acos acosh add add_any and asin asinh atan atan2 atanh broadcast_in_dim cbrt ceil clamp
+    closed_call concatenate cond convert_element_type copy copy_p cos cosh custom_jvp_call
+    custom_vjp_call div dynamic_slice dynamic_update_slice eq erf exp exp2 expand_dims expm1 floor ge gt
+    integer_pow iota is_finite jit le log log1p logistic lt max min mul ne neg nextafter not optimization_barrier
+    or pad pjit platform_index pow reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum rem reshape rev round
+    rsqrt scan select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh slice
+    split sqrt square squeeze stop_gradient sub tan tanh transpose while xor zeros_like""".split()
+)
+
+
+def _is_emittable(jaxpr) -> bool:
+    inner = (sub for eqn in jaxpr.eqns for sub in jax.extend.core.jaxprs_in_params(eqn.params))
+    return all(e.primitive.name in _EMITTABLE for e in jaxpr.eqns) and all(map(_is_emittable, inner))
+
+
+@ft.lru_cache(maxsize=4096)
+def _traced(fun, avals):
+    return jax.make_jaxpr(fun)(*(jax.ShapeDtypeStruct(*a) for a in avals))
+
+
+def _outline(jaxpr):
+    def outlined(*flat):
+        # XLA's emitter aborts on a parameter that nothing reads: this sum reads each of them.
+        touched = sum(x.reshape(-1)[0].astype(jnp.float32) for x in flat if x.size)
+        return (*jax.extend.core.jaxpr_as_fun(jaxpr)(*flat), touched)
+
+    return jax.jit(outlined)
+
+
+def _abstract_block(*args, fun):
+    jaxpr = _traced(fun, tuple((x.shape, jnp.dtype(x.dtype)) for x in args))
+    return [jax.core.ShapedArray(x.shape, x.dtype) for x in jaxpr.out_avals]
+
+
+block_p.def_abstract_eval(_abstract_block)
+
+
+def _lower_block(ctx, *args, fun):
+    jaxpr = _traced(fun, tuple((x.shape, jnp.dtype(x.dtype)) for x in ctx.avals_in))
+    if not _is_emittable(jaxpr.jaxpr) or not all(x.size for x in ctx.avals_in):
+        return mlir.lower_fun(jax.extend.core.jaxpr_as_fun(jaxpr), multiple_results=True)(ctx, *args)
+    ctx = ctx.replace(avals_out=[*ctx.avals_out, jax.core.ShapedArray((), jnp.float32)])
+    out = mlir.lower_fun(_outline(jaxpr), multiple_results=True)(ctx, *args)
+    call = mlir.flatten_ir_values(out)[0].owner
+    if call.name == "func.call":
+        text = mlir.ir.StringAttr.get
+        hints = {"xla_cpu_small_call": text("true"), "inlineable": text("false")}
+        call.attributes["mhlo.frontend_attributes"] = mlir.ir.DictAttr.get(hints)
+    return out[:-1]
+
+
+mlir.register_lowering(block_p, _lower_block)
+mlir.register_lowering(lanes_p, mlir.lower_fun(_at_once, multiple_results=True))
+mlir.register_lowering(lanes_p, mlir.lower_fun(_in_blocks, multiple_results=True), platform="cpu")
+
+
+# --- the user's side -----------------------------------------------------------------------------
+
+
+def kernel(fun: Callable, *, pullback: Callable | None = None) -> Callable:
+    """Turns `fun(static, *args)` on lane-last arrays into a function of one sample.
+
+    `args` are pytrees of floating-point arrays; `static` is hashable. The result is a pytree of arrays,
+    each with a trailing lane axis. `pullback(static, args, cotangents)`, if given, replaces reverse-mode
+    differentiation of `fun` at first order; it receives and returns lane-last arrays too, and is itself
+    differentiated for higher orders.
+    """
+
+    def call(static, *args):
+        flat, tree = jax.tree.flatten(args)
+        flat = [_strong(x) for x in flat]
+        fn = _Fn(fun, static, tree, pullback)
+        out = lanes_p.bind(*flat, fun=fn, batched=(False,) * len(flat), reduced=())
+        return _out_tree(fn, tuple((x.shape, jnp.dtype(x.dtype)) for x in flat)).unflatten(out)
+
+    return ft.wraps(fun)(call)
+
+
+@ft.lru_cache(maxsize=4096)
+def _out_tree(fn: _Fn, avals):
+    args = fn.tree.unflatten([jax.ShapeDtypeStruct((*s, 1), d) for s, d in avals])
+    return jax.tree.structure(jax.eval_shape(ft.partial(fn.fun, fn.static), *args))
+
+
+def _strong(x):
+    x = jnp.asarray(x)
+    return jax.lax.convert_element_type(x, x.dtype)

@@ -1,0 +1,15 @@
+"""Array aliases for public signatures."""
+
+from jaxtyping import Array as Array
+from jaxtyping import Float as Float
+from jaxtyping import Int as Int
+
+Scalar = Float[Array, ""]
+Vec3 = Float[Array, "3"]
+Vec4 = Float[Array, "4"]
+Vec6 = Float[Array, "6"]
+Mat3 = Float[Array, "3 3"]
+Config = Float[Array, " nq"]
+Velocity = Float[Array, " nv"]
+Effort = Float[Array, " nv"]
+MassMatrix = Float[Array, "nv nv"]

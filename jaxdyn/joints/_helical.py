@@ -1,0 +1,32 @@
+"""Rotation and sliding in proportion."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from jaxdyn._types import Array, Float
+from jaxdyn.joints._joint import AbstractVectorJoint, as_float, rows, unit
+from jaxdyn.spatial import axis_angle_to_matrix
+
+
+class Helical(AbstractVectorJoint):
+    """A screw: rotation by q about `axis` and displacement by `pitch * q` along it (pitch in m/rad)."""
+
+    axis: Float[Array, "*n 3"] = eqx.field(converter=as_float)
+    pitch: Float[Array, "*n"] = eqx.field(converter=as_float)
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    translates: ClassVar[bool] = True
+
+    def transform(self, q):
+        a = unit(self.axis)
+        d = self.pitch * q[0]
+        return axis_angle_to_matrix(a, q[0]), rows(a[0] * d, a[1] * d, a[2] * d)
+
+    def subspace(self, q):
+        a, h = unit(self.axis), self.pitch
+        return rows(a[0], a[1], a[2], h * a[0], h * a[1], h * a[2])[:, None]
+
+    def bias(self, q, v):
+        return None

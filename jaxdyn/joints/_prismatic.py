@@ -1,0 +1,43 @@
+"""Sliding along a fixed axis."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from jaxdyn._types import Array, Float
+from jaxdyn.joints._joint import AbstractJoint, as_float, identity, rows, unit
+
+
+class Prismatic(AbstractJoint):
+    """Displacement by the length q along `axis`."""
+
+    axis: Float[Array, "*n 3"] = eqx.field(converter=as_float)
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    translates: ClassVar[bool] = True
+
+    def transform(self, q):
+        a = unit(self.axis)
+        return identity(q[0]), rows(a[0] * q[0], a[1] * q[0], a[2] * q[0])
+
+    def subspace(self, q):
+        a = unit(self.axis)
+        zero = jnp.zeros_like(a[0])
+        return rows(zero, zero, zero, a[0], a[1], a[2])[:, None]
+
+    def bias(self, q, v):
+        return None
+
+    def neutral(self, dtype):
+        return jnp.zeros(1, dtype)
+
+    def integrate(self, q, dv):
+        return q + dv
+
+    def difference(self, q0, q1):
+        return q1 - q0
+
+    def random(self, key, dtype):
+        return jax.random.uniform(key, (1,), dtype, -1, 1)

@@ -1,0 +1,131 @@
+"""What the recursive algorithms share: the downward sweep, and small helpers on components over lanes.
+
+All quantities are in world axes and referred to one origin a tree, the frame of its root body. World
+axes make every sum over a subtree a plain addition; an origin that travels with the robot keeps the sums
+accurate in single precision however far it is from home.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxdyn.model._bodies import Bodies, joint_states, to_bodies
+from jaxdyn.model._sweep import sweep_down
+from jaxdyn.model._topology import Topology
+from jaxdyn.spatial import _components as c
+
+
+def lanes_of(*arrays) -> int:
+    return max(x.shape[-1] for x in arrays)
+
+
+def zeros3(like):
+    z = jnp.zeros_like(like)
+    return (z, z, z)
+
+
+def root_state(lanes: int, dtype):
+    """Pose `(R, p)` of the world."""
+    one, zero = jnp.ones(lanes, dtype), jnp.zeros(lanes, dtype)
+    return (((one, zero, zero), (zero, one, zero), (zero, zero, one)), (zero, zero, zero))
+
+
+def relative_poses(t: Topology, b: Bodies, joint_r, joint_p, *, travelling: bool = True):
+    """Pose of each child frame in its parent body; with `travelling`, that of a root keeps no position."""
+    placed = c.matrix(b.rotation)
+    r = c.matmul(placed, joint_r)
+    p = c.vector(b.translation)
+    if joint_p is not None:
+        p = c.add(p, c.rotate(placed, joint_p))
+    if travelling:
+        moves = jnp.asarray(~t.is_root)[:, None]
+        p = tuple(jnp.where(moves, x, 0) for x in p)
+    return r, p
+
+
+def chain(parent, local):
+    """Pose of a body out of its parent's and its own relative one."""
+    (rp, pp), (r, p) = parent, local
+    return c.matmul(rp, r), c.add(pp, c.rotate(rp, p))
+
+
+def wide(x, lanes: int):
+    """Components at full width: what a scan carries must not change shape."""
+    return jax.tree.map(lambda y: jnp.broadcast_to(y, (*y.shape[:-1], lanes)), x)
+
+
+def poses(t: Topology, b: Bodies, q, lanes: int, *, travelling: bool = True):
+    """World poses of all bodies and motion subspaces in world axes: `(R, p), S` in components."""
+    jr, jp, s, _ = joint_states(t, b.joints, q)
+    local = relative_poses(t, b, jr, jp, travelling=travelling)
+
+    def step(parent, x):
+        state = chain(parent, x)
+        return state, state
+
+    r, p = sweep_down(t.body_slots, step, root_state(lanes, q.dtype), local)
+    return r, p, s
+
+
+def joint_motion(t: Topology, s, rate):
+    """`S rate` of each body, summed over the degrees of freedom of its joint, in child axes."""
+    w = tuple(to_bodies(t, x * rate) for x in s[0])
+    v = tuple(to_bodies(t, x * rate) for x in s[1]) if translates(t) else None
+    return (w, v)
+
+
+def translates(t: Topology) -> bool:
+    return any(size[2] for size in t.group_sizes)
+
+
+def to_world(r, p, m):
+    """As `motion_to_world`, for a motion vector whose linear half may be None."""
+    if m[1] is None:
+        w = c.rotate(r, m[0])
+        return (w, c.cross(p, w))
+    return c.motion_to_world(r, p, m)
+
+
+def body_force(r, p, mass, com, inertia, v, a):
+    """`I a + v x* I v` of a body about the origin, through its centre of mass; also that point's position.
+
+    In terms of the centre of mass `f = m a_c`, `n = Ic dw + w x Ic w + c x f`, with `a_c` the acceleration
+    of the material point there (Featherstone 2008, section 2.15).
+    """
+    centre = c.add(p, c.rotate(r, com))
+    turned = c.sym_conjugate(r, inertia)
+    vc = c.add(v[1], c.cross(v[0], centre))
+    ac = c.add(a[1], c.cross(a[0], centre), c.cross(v[0], vc))
+    f = c.scale(mass, ac)
+    spin = c.sym_rotate(turned, v[0])
+    n = c.add(c.sym_rotate(turned, a[0]), c.cross(v[0], spin), c.cross(centre, f))
+    return (n, f)
+
+
+def zero6(lanes, dtype):
+    z = jnp.zeros(lanes, dtype)
+    return ((z, z, z), (z, z, z))
+
+
+def accelerate(r, p, v_parent, a_parent, rate, acceleration):
+    """Velocity and acceleration of a body from its parent's and the joint's, `a += S a + v x S v + Sdot v`."""
+    moved = to_world(r, p, rate)
+    v = c.add6(v_parent, moved)
+    a = c.add6(a_parent, to_world(r, p, acceleration), c.cross_motion(v, moved))
+    return v, a
+
+
+def joint_rates(t: Topology, s, bias, v, a):
+    """`S v` and `S a + Sdot v` of each joint in child axes, linear halves None where nothing slides."""
+    rate = joint_motion(t, s, v)
+    acceleration = joint_motion(t, s, a)
+    if bias is not None:
+        linear = acceleration[1]
+        acceleration = (
+            c.add(acceleration[0], bias[0]),
+            bias[1] if linear is None else c.add(linear, bias[1]),
+        )
+    return rate, acceleration
+
+
+def stack6(x):
+    return jnp.stack([*x[0], *x[1]], axis=1)
