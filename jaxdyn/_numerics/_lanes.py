@@ -322,11 +322,11 @@ def _in_blocks(*args, fun, batched, reduced):
 _EMITTABLE = frozenset(
     """abs acos acosh add add_any and asin asinh atan atan2 atanh broadcast_in_dim cbrt ceil clamp
     closed_call concatenate cond convert_element_type copy copy_p cos cosh custom_jvp_call
-    custom_vjp_call div dynamic_slice dynamic_update_slice eq erf exp exp2 expand_dims expm1 floor ge gt
+    custom_vjp_call div dynamic_slice dynamic_update_slice eq erf exp exp2 expand_dims expm1 floor gather ge gt
     integer_pow iota is_finite jit le log log1p logistic lt max min mul ne neg nextafter not optimization_barrier
     or pad pjit platform_index pow reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum rem reshape rev round
     rsqrt scan select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh slice
-    split sqrt square squeeze stop_gradient sub tan tanh transpose while xor zeros_like""".split()
+    split sqrt square squeeze stack stop_gradient sub tan tanh transpose unstack while xor zeros_like""".split()
 )
 
 

@@ -5,48 +5,51 @@ import jax.numpy as jnp
 
 from jaxdyn._numerics import kernel
 from jaxdyn.model import _recursion as rc
-from jaxdyn.model._bodies import Bodies, joint_states, to_dofs
+from jaxdyn.model._bodies import Bodies, joint_states, parallel_axis, to_dofs
 from jaxdyn.model._sweep import sweep_down, sweep_up
 from jaxdyn.model._topology import Topology
 from jaxdyn.spatial import _components as c
 
 
-def _gravity_state(b: Bodies, lanes, dtype):
-    zero = jnp.zeros(lanes, dtype)
-    lift = tuple(jnp.broadcast_to(-b.gravity[i], (lanes,)) for i in range(3))
-    return ((zero, zero, zero), lift)
+def six_columns(x):
+    """Components of `(n, 6, ...)` as a six-vector."""
+    return (tuple(x[:, i] for i in range(3)), tuple(x[:, i] for i in range(3, 6)))
 
 
-def _vector_xs(b: Bodies):
-    return (b.mass, c.vector(b.com), tuple(b.inertia[:, k] for k in range(6)))
-
-
-def inverse_dynamics(t: Topology, b: Bodies, q, v, a, external):
-    """Joint efforts and the local wrenches that the joints carry; the body of the `rnea` kernel."""
-    lanes = rc.lanes_of(q, v, a, b.mass, b.translation, b.rotation, external)
-    dtype = jnp.result_type(q, v, a, b.mass)
-    jr, jp, s, bias = joint_states(t, b.joints, q, v)
-    local = rc.relative_poses(t, b, jr, jp)
-    rate, acceleration = rc.joint_rates(t, s, bias, v, a)
+def body_states(t: Topology, b: Bodies, local, rate, acceleration, external, lanes, dtype):
+    """Downward sweep: pose, inertia about the origin and force `I a + v x* I v - f_ext` of each body."""
 
     def down(parent, x):
         pose, v, a = parent
         local, rate, acceleration, (mass, com, inertia), load = x
         r, p = rc.chain(pose, local)
         v, a = rc.accelerate(r, p, v, a, rate, acceleration)
-        f = rc.body_force(r, p, mass, com, inertia, v, a)
+        centre = c.add(p, c.rotate(r, com))
+        turned = c.sym_conjugate(r, inertia)
+        f = rc.body_force(mass, centre, turned, v, a)
         f = c.add6(f, c.scale6(-1, c.force_to_world(r, p, load)))
-        return ((r, p), v, a), (r, p, f)
+        shifted = tuple(i + mass * d for i, d in zip(turned, parallel_axis(centre), strict=True))
+        return ((r, p), v, a), (r, p, (mass, c.scale(mass, centre), shifted), f)
+
+    root = (rc.root_state(lanes, dtype), rc.zero6(lanes, dtype), rc.gravity_state(b, lanes, dtype))
+    xs = (local, rate, acceleration, rc.inertial_components(b), six_columns(external))
+    return sweep_down(t.body_slots, down, root, xs)
+
+
+def inverse_dynamics(t: Topology, b: Bodies, q, v, a, external):
+    """Joint efforts, and the wrench that each joint carries, in the frame of its child."""
+    lanes = rc.lanes_of(q, v, a, b.mass, b.translation, b.rotation, external)
+    dtype = jnp.result_type(q, v, a, b.mass)
+    jr, jp, s, bias = joint_states(t, b.joints, q, v)
+    local = rc.relative_poses(t, b, jr, jp)
+    rate, acceleration = rc.joint_rates(t, s, bias, v, a)
+    r, p, _, f = body_states(t, b, local, rate, acceleration, external, lanes, dtype)
 
     def up(total, x):
         r, p, f = x
         f = c.add6(total, f)
         return f, c.force_to_local(r, p, f)
 
-    load = (tuple(external[:, i] for i in range(3)), tuple(external[:, i] for i in range(3, 6)))
-    root = (rc.root_state(lanes, dtype), rc.zero6(lanes, dtype), _gravity_state(b, lanes, dtype))
-    xs = (local, rate, acceleration, _vector_xs(b), load)
-    r, p, f = sweep_down(t.body_slots, down, root, xs)
     wrench = sweep_up(t.body_slots, up, rc.zero6(lanes, dtype), (r, p, f))
     return project(t, s, wrench) + b.armature * a, wrench
 
@@ -89,7 +92,7 @@ def pullback(t: Topology, args, cts):
     local = rc.relative_poses(t, b, jr, jp)
     rate, acceleration = rc.joint_rates(t, s, bias, v, a)
     virtual = rc.joint_motion(t, s, lam)
-    params = _vector_xs(b)
+    params = rc.inertial_components(b)
 
     def down(parent, x):
         pose, v, a, nu = parent
@@ -100,9 +103,9 @@ def pullback(t: Topology, args, cts):
         return ((r, p), v, a, nu), (r, p, v, a, nu)
 
     zero = rc.zero6(lanes, dtype)
-    root = (rc.root_state(lanes, dtype), zero, _gravity_state(b, lanes, dtype), zero)
+    root = (rc.root_state(lanes, dtype), zero, rc.gravity_state(b, lanes, dtype), zero)
     r, p, vw, aw, nu = sweep_down(t.body_slots, down, root, (local, rate, acceleration, virtual))
-    load = (tuple(external[:, i] for i in range(3)), tuple(external[:, i] for i in range(3, 6)))
+    load = six_columns(external)
 
     def up(total, x):
         r, p, v, a, nu, (mass, com, inertia), load, (rate, acceleration, virtual) = x
@@ -204,10 +207,3 @@ def _inertial_cotangent(r, p, params, nu, v, a):
 
 
 rnea_kernel = kernel(_efforts, pullback=pullback)
-
-
-def _reactions(t: Topology, b: Bodies, q, v, a, external):
-    return rc.stack6(inverse_dynamics(t, b, q, v, a, external)[1])
-
-
-reactions_kernel = kernel(_reactions)

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
 from jaxdyn.joints._joint import AbstractVectorJoint, as_float, rows, unit

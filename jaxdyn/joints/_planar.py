@@ -5,9 +5,8 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._numerics import sincos
-from jaxdyn._numerics import sinc
-from jaxdyn.joints._joint import AbstractJoint, rows
+from jaxdyn._numerics import sinc, sincos
+from jaxdyn.joints._joint import AbstractJoint
 
 
 class Planar(AbstractJoint):

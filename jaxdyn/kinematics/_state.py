@@ -12,7 +12,6 @@ from jaxdyn.model import _recursion as rc
 from jaxdyn.model._bodies import Bodies, bodies, joint_states, to_dofs
 from jaxdyn.model._mimic import full_configuration, full_velocity
 from jaxdyn.model._sweep import sweep_down
-from jaxdyn.spatial import _components as c
 
 
 class BodyStates(eqx.Module):
@@ -59,6 +58,9 @@ def _states(t: Topology, b: Bodies, q, v, a):
 def body_states(model: Model, q, v: Any = None, a: Any = None) -> BodyStates:
     """Where the moving bodies are and how they move; v and a are zero if not given."""
     t = model.topology
+    if not t.bodies:
+        empty = lambda *shape: jnp.zeros(shape, model.dtype)
+        return BodyStates(empty(0, 3, 3), empty(0, 3), empty(0, 6), empty(0, 6), empty(0, 6))
     q = full_configuration(model, q)
     zero = jnp.zeros(t.full_nv, q.dtype)
     v = zero if v is None else full_velocity(model, v)

@@ -1,6 +1,13 @@
 """Robots as pytrees, and how to assemble and edit them."""
 
 from jaxdyn.model._builder import ModelBuilder as ModelBuilder
+from jaxdyn.model._edits import attach as attach
+from jaxdyn.model._edits import change_base as change_base
+from jaxdyn.model._edits import lock_joints as lock_joints
+from jaxdyn.model._edits import merge as merge
+from jaxdyn.model._edits import reduce_joints as reduce_joints
+from jaxdyn.model._edits import remove_link as remove_link
+from jaxdyn.model._edits import subtree as subtree
 from jaxdyn.model._model import JointProperties as JointProperties
 from jaxdyn.model._model import Limits as Limits
 from jaxdyn.model._model import Links as Links

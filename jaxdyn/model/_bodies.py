@@ -43,7 +43,7 @@ def link_placements(topology: Topology, rotation, translation):
     r = [[own[i, j] for j in range(3)] for i in range(3)]
     p = [translation[:, i] for i in range(3)]
     for rows, parents in _fixed_levels(topology):
-        take = lambda x, k: jnp.take(x, np.array(k), axis=0)  # noqa: B023
+        take = lambda x, k: jnp.take(x, np.array(k), axis=0)
         outer_r = tuple(tuple(take(x, parents) for x in row) for row in r)
         outer_p = tuple(take(x, parents) for x in p)
         inner_r = tuple(tuple(take(x, rows) for x in row) for row in r)

@@ -11,7 +11,7 @@ from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint, Fixed
 from jaxdyn.model._model import JointProperties, Limits, Links, Mimic, Model, Placements
 from jaxdyn.model._topology import Topology
-from jaxdyn.spatial import Inertia, inertia_defect, matrix_to_quaternion, quaternion_normalize, rpy_to_matrix
+from jaxdyn.spatial import Inertia, inertia_defect, matrix_to_quaternion, rpy_to_matrix
 
 _VELOCITY = ("armature", "damping", "friction", "friction_velocity", "stiffness", "velocity", "effort")
 _DEFAULTS = {
@@ -110,7 +110,7 @@ class ModelBuilder:
         self._frames.append((name, link, quat, at))
         return self
 
-    def add_mimic(self, joint: str, source: str, *, ratio=1.0, offset=0.0) -> "ModelBuilder":
+    def add_mimic(self, joint: str, source: str, *, ratio: Any = 1.0, offset: Any = 0.0) -> "ModelBuilder":
         """Gears `joint` to `source`: `q = ratio * q_source + offset`; it loses its own coordinate."""
         self._mimics.append((joint, source, ratio, offset))
         return self

@@ -85,20 +85,17 @@ def to_world(r, p, m):
     return c.motion_to_world(r, p, m)
 
 
-def body_force(r, p, mass, com, inertia, v, a):
-    """`I a + v x* I v` of a body about the origin, through its centre of mass; also that point's position.
+def body_force(mass, centre, inertia, v, a):
+    """`I a + v x* I v` about the origin, from the centre of mass and the central inertia in world axes.
 
-    In terms of the centre of mass `f = m a_c`, `n = Ic dw + w x Ic w + c x f`, with `a_c` the acceleration
-    of the material point there (Featherstone 2008, section 2.15).
+    `f = m a_c`, `n = Ic dw + w x Ic w + c x f`, with `a_c` the acceleration of the material point at the
+    centre of mass (Featherstone 2008, section 2.15).
     """
-    centre = c.add(p, c.rotate(r, com))
-    turned = c.sym_conjugate(r, inertia)
     vc = c.add(v[1], c.cross(v[0], centre))
     ac = c.add(a[1], c.cross(a[0], centre), c.cross(v[0], vc))
     f = c.scale(mass, ac)
-    spin = c.sym_rotate(turned, v[0])
-    n = c.add(c.sym_rotate(turned, a[0]), c.cross(v[0], spin), c.cross(centre, f))
-    return (n, f)
+    spin = c.sym_rotate(inertia, v[0])
+    return (c.add(c.sym_rotate(inertia, a[0]), c.cross(v[0], spin), c.cross(centre, f)), f)
 
 
 def zero6(lanes, dtype):
@@ -110,13 +107,18 @@ def accelerate(r, p, v_parent, a_parent, rate, acceleration):
     """Velocity and acceleration of a body from its parent's and the joint's, `a += S a + v x S v + Sdot v`."""
     moved = to_world(r, p, rate)
     v = c.add6(v_parent, moved)
-    a = c.add6(a_parent, to_world(r, p, acceleration), c.cross_motion(v, moved))
-    return v, a
+    a = c.add6(a_parent, c.cross_motion(v, moved))
+    return v, a if acceleration is None else c.add6(a, to_world(r, p, acceleration))
 
 
 def joint_rates(t: Topology, s, bias, v, a):
-    """`S v` and `S a + Sdot v` of each joint in child axes, linear halves None where nothing slides."""
+    """`S v` and `S a + Sdot v` of each joint in child axes, linear halves None where nothing slides.
+
+    The second is None where it is known to vanish: without accelerations (`a=None`) and bias.
+    """
     rate = joint_motion(t, s, v)
+    if a is None:
+        return rate, bias
     acceleration = joint_motion(t, s, a)
     if bias is not None:
         linear = acceleration[1]
@@ -129,3 +131,14 @@ def joint_rates(t: Topology, s, bias, v, a):
 
 def stack6(x):
     return jnp.stack([*x[0], *x[1]], axis=1)
+
+
+def gravity_state(b: Bodies, lanes, dtype):
+    """Acceleration of the world that stands in for gravity: `-g`."""
+    zero = jnp.zeros(lanes, dtype)
+    return ((zero, zero, zero), tuple(jnp.broadcast_to(-b.gravity[i], (lanes,)) for i in range(3)))
+
+
+def inertial_components(b: Bodies):
+    """`(mass, com, inertia)` of the bodies in components."""
+    return (b.mass, c.vector(b.com), tuple(b.inertia[:, k] for k in range(6)))

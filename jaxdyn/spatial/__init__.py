@@ -1,16 +1,5 @@
 """Rotations, poses, motion and force vectors, and rigid-body inertia."""
 
-from jaxdyn.spatial._rotation import axis_angle_to_matrix as axis_angle_to_matrix
-from jaxdyn.spatial._rotation import matrix_to_quaternion as matrix_to_quaternion
-from jaxdyn.spatial._rotation import matrix_to_rotation_vector as matrix_to_rotation_vector
-from jaxdyn.spatial._rotation import quaternion_conjugate as quaternion_conjugate
-from jaxdyn.spatial._rotation import quaternion_exp as quaternion_exp
-from jaxdyn.spatial._rotation import quaternion_log as quaternion_log
-from jaxdyn.spatial._rotation import quaternion_multiply as quaternion_multiply
-from jaxdyn.spatial._rotation import quaternion_normalize as quaternion_normalize
-from jaxdyn.spatial._rotation import quaternion_to_matrix as quaternion_to_matrix
-from jaxdyn.spatial._rotation import rotation_vector_to_matrix as rotation_vector_to_matrix
-from jaxdyn.spatial._rotation import rpy_to_matrix as rpy_to_matrix
 from jaxdyn.spatial._inertia import Inertia as Inertia
 from jaxdyn.spatial._inertia import box as box
 from jaxdyn.spatial._inertia import cylinder as cylinder
@@ -22,3 +11,15 @@ from jaxdyn.spatial._inertia import rod as rod
 from jaxdyn.spatial._inertia import shell as shell
 from jaxdyn.spatial._inertia import sphere as sphere
 from jaxdyn.spatial._inertia import steiner as steiner
+from jaxdyn.spatial._pose import Pose as Pose
+from jaxdyn.spatial._rotation import axis_angle_to_matrix as axis_angle_to_matrix
+from jaxdyn.spatial._rotation import matrix_to_quaternion as matrix_to_quaternion
+from jaxdyn.spatial._rotation import matrix_to_rotation_vector as matrix_to_rotation_vector
+from jaxdyn.spatial._rotation import quaternion_conjugate as quaternion_conjugate
+from jaxdyn.spatial._rotation import quaternion_exp as quaternion_exp
+from jaxdyn.spatial._rotation import quaternion_log as quaternion_log
+from jaxdyn.spatial._rotation import quaternion_multiply as quaternion_multiply
+from jaxdyn.spatial._rotation import quaternion_normalize as quaternion_normalize
+from jaxdyn.spatial._rotation import quaternion_to_matrix as quaternion_to_matrix
+from jaxdyn.spatial._rotation import rotation_vector_to_matrix as rotation_vector_to_matrix
+from jaxdyn.spatial._rotation import rpy_to_matrix as rpy_to_matrix

@@ -1,0 +1,3 @@
+"""The `jaxdyn` command."""
+
+from jaxdyn.cli._main import main as main

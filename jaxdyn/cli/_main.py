@@ -1,0 +1,32 @@
+"""Arguments of the `jaxdyn` command."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command with `argv` (by default that of the process) and returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    return arguments.run(arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    from importlib.metadata import version
+
+    parser = argparse.ArgumentParser("jaxdyn", description="Differentiable multibody dynamics in JAX.")
+    parser.add_argument("--version", action="version", version=f"jaxdyn {version('jaxdyn')}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="command")
+    tour = commands.add_parser("tour", help="what the library does, shown on a seven-joint arm")
+    tour.add_argument("--out", type=Path, default=Path("jaxdyn-tour"), metavar="DIR", help="where plots go")
+    tour.set_defaults(run=_tour)
+    return parser
+
+
+def _tour(arguments: argparse.Namespace) -> int:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)  # this process is the application, so the choice is its own
+    from jaxdyn.cli._tour import tour
+
+    return 0 if tour(arguments.out).passed else 1

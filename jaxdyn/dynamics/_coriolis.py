@@ -1,0 +1,66 @@
+"""The Coriolis matrix and the Christoffel symbols."""
+
+import jax
+import jax.numpy as jnp
+
+from jaxdyn._types import Array, Float
+from jaxdyn.dynamics._inverse import checked_state
+from jaxdyn.dynamics._links import dof_carries_link, link_states, skew
+from jaxdyn.kinematics import configuration_velocity
+from jaxdyn.kinematics._state import body_states
+from jaxdyn.model import Model
+from jaxdyn.model._mimic import own_columns, own_effort
+
+
+def coriolis_matrix(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, "nv nv"]:
+    """`C(q, v)` with `C v = h(q, v) - g(q)` and `dM/dt - 2 C` skew.
+
+    `C = sum of J_i^T (I_i dJ_i/dt + B_i J_i)`, `B = [v x* I - I v x + (.) x* I v] / 2` (Echeandia and Wensing
+    2021, equation 14), with sums over common subtrees taken on 6x6 matrices.
+    """
+    q, v = checked_state(model, q, v)
+    s = link_states(model, q, v)
+    rate = configuration_velocity(model, q, v)
+    columns = lambda x: body_states(model, x).subspace
+    sub, sub_rate = jax.jvp(columns, (q,), (rate,))
+    momentum = jnp.einsum("lij,lj->li", s.inertia, s.velocity)
+    b = (_force_operator(s.velocity) @ s.inertia - s.inertia @ _motion_operator(s.velocity)) / 2
+    b = b + _swapped_force_operator(momentum) / 2
+    carries = jnp.asarray(dof_carries_link(model), q.dtype)
+    inertia, b = (jnp.einsum("kl,lij->kij", carries, x) for x in (s.inertia, b))
+    above = model.topology.dof_ancestors
+    dense = lambda left, m, right: jnp.einsum("ia,jab,jb->ij", left, m, right)
+    outer = dense(sub, inertia, sub_rate) + dense(sub, b, sub)  # common subtree is that of j
+    inner = jnp.einsum("ia,iab,jb->ij", sub, inertia, sub_rate) + jnp.einsum("ia,iab,jb->ij", sub, b, sub)
+    full = jnp.where(above, outer, jnp.where(above.T, inner, 0))
+    return own_columns(model, own_effort(model, full))
+
+
+def christoffel_symbols(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv nv"]:
+    """`G[i, j, k]` with `C_ij = sum of G[i, j, k] v_k`; for `v = qdot` the symbols of the first kind.
+
+    Then `G[i, j, k] = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2`. The Coriolis matrix is linear in v: its
+    columns in v are the symbols.
+    """
+    zero = jnp.zeros(model.nv, jnp.result_type(q))
+    return jax.jacfwd(lambda v: coriolis_matrix(model, q, v))(zero)
+
+
+def _blocks(a, b, c, d):
+    return jnp.concatenate([jnp.concatenate([a, b], axis=-1), jnp.concatenate([c, d], axis=-1)], axis=-2)
+
+
+def _motion_operator(v):
+    w, u = skew(v[..., :3]), skew(v[..., 3:])
+    return _blocks(w, jnp.zeros_like(w), u, w)
+
+
+def _force_operator(v):
+    w, u = skew(v[..., :3]), skew(v[..., 3:])
+    return _blocks(w, u, jnp.zeros_like(w), w)
+
+
+def _swapped_force_operator(f):
+    """Matrix of `m -> m x* f`."""
+    n, l = skew(f[..., :3]), skew(f[..., 3:])
+    return -_blocks(n, l, l, jnp.zeros_like(n))

@@ -1,0 +1,71 @@
+"""The mass matrix by composite bodies, and what else is a product of subspaces and composite inertias."""
+
+import jax.numpy as jnp
+
+from jaxdyn._numerics import kernel
+from jaxdyn.model import Topology
+from jaxdyn.model import _recursion as rc
+from jaxdyn.model._bodies import Bodies, parallel_axis, to_dofs
+from jaxdyn.model._sweep import sweep_up
+from jaxdyn.spatial import _components as c
+
+
+def world_subspace(t: Topology, r, p, s):
+    """Motion subspaces in world axes, components over degrees of freedom."""
+    rd = tuple(tuple(to_dofs(t, x) for x in row) for row in r)
+    pd = tuple(to_dofs(t, x) for x in p)
+    return rc.to_world(rd, pd, s if rc.translates(t) else (s[0], None))
+
+
+def inertia_about_origin(r, p, mass, com, inertia):
+    """`(m, m c, I)` of a body in world axes about the origin: ten numbers that add over a subtree."""
+    centre = c.add(p, c.rotate(r, com))
+    turned = c.sym_conjugate(r, inertia)
+    shifted = tuple(i + mass * d for i, d in zip(turned, parallel_axis(centre), strict=True))
+    return (mass, c.scale(mass, centre), shifted)
+
+
+def apply_inertia(ten, m):
+    """Momentum `I m` for an inertia `(m, m c, I)` about the origin."""
+    mass, first, second = ten
+    n = c.add(c.sym_rotate(second, m[0]), c.cross(first, m[1]))
+    return (n, c.sub(c.scale(mass, m[1]), c.cross(first, m[0])))
+
+
+def subtree_sum(t: Topology, xs, lanes: int, dtype):
+    """Sum of the components `xs` (a flat tuple over bodies) over the subtree of each body."""
+    zero = tuple(jnp.zeros(lanes, dtype) for _ in xs)
+
+    def step(total, x):
+        total = c.add(total, x)
+        return total, total
+
+    return sweep_up(t.body_slots, step, zero, xs)
+
+
+def outer(left, right):
+    """`left_i . right_j` for all pairs, from six-vectors over degrees of freedom."""
+    rows = ((*left[0], *left[1]), (*right[0], *right[1]))
+    total = rows[0][0][:, None] * rows[1][0][None]
+    for x, y in zip(rows[0][1:], rows[1][1:], strict=True):
+        total = total + x[:, None] * y[None]
+    return total
+
+
+def _mass_matrix(t: Topology, b: Bodies, q):
+    lanes = rc.lanes_of(q, b.mass, b.translation, b.rotation)
+    dtype = jnp.result_type(q, b.mass)
+    r, p, s = rc.poses(t, b, q, lanes)
+    own = inertia_about_origin(r, p, *rc.inertial_components(b))
+    total = subtree_sum(t, (own[0], *own[1], *own[2]), lanes, dtype)
+    composite = tuple(to_dofs(t, x) for x in total)
+    s = world_subspace(t, r, p, s)
+    force = apply_inertia((composite[0], composite[1:4], composite[4:]), s)
+    product = outer(s, force)  # S_i . (I_j S_j), right where body i carries body j
+    upper = jnp.asarray(t.dof_ancestors)[..., None]
+    lower = jnp.asarray(t.dof_ancestors.T)[..., None]
+    matrix = jnp.where(upper, product, jnp.where(lower, jnp.swapaxes(product, 0, 1), 0))
+    return matrix + jnp.eye(t.full_nv, dtype=dtype)[..., None] * b.armature[:, None]
+
+
+mass_matrix_kernel = kernel(_mass_matrix)

@@ -1,0 +1,42 @@
+"""The equations of motion of a frame."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_factor, cho_solve
+
+from jaxdyn._types import Array, Float
+from jaxdyn.dynamics._forward import mass_matrix
+from jaxdyn.dynamics._inverse import bias_forces, checked_state
+from jaxdyn.kinematics import LOCAL, jacobian, jacobian_derivative
+from jaxdyn.model import Model
+
+
+class TaskSpaceDynamics(eqx.Module):
+    """`F = inertia @ dV/dt + bias` for the spatial velocity V of a frame."""
+
+    inertia: Float[Array, "6 6"]
+    bias: Float[Array, "6"]
+    jacobian: Float[Array, "6 nv"]
+    #: whether the six directions can be moved independently; if not, inertia and bias belong to those that can
+    full_rank: Float[Array, ""]
+
+
+def task_space_dynamics(
+    model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"], name: str, *, reference=LOCAL
+) -> TaskSpaceDynamics:
+    """`Lambda = (J M^-1 J^T)^+` and `eta = Lambda (J M^-1 h - dJ/dt v)` of a link or frame (Khatib 1987).
+
+    The pseudo-inverse drops directions in which the frame cannot move (singular poses, fewer than six joints);
+    `full_rank` is 1 where there are none and 0 otherwise.
+    """
+    q, v = checked_state(model, q, v)
+    j = jacobian(model, q, name, reference=reference)
+    drift = jacobian_derivative(model, q, v, name, reference=reference) @ v
+    factor = cho_factor(mass_matrix(model, q))
+    mobility = j @ cho_solve(factor, j.T)
+    values, vectors = jnp.linalg.eigh((mobility + mobility.T) / 2)
+    usable = values > 6 * jnp.finfo(q.dtype).eps * 100 * jnp.max(values)
+    inverse = jnp.where(usable, 1 / jnp.where(usable, values, 1), 0)
+    inertia = (vectors * inverse) @ vectors.T
+    bias = inertia @ (j @ cho_solve(factor, bias_forces(model, q, v)) - drift)
+    return TaskSpaceDynamics(inertia, bias, j, jnp.all(usable).astype(q.dtype))

@@ -1,0 +1,31 @@
+"""What the README shows runs, and what it links to exists."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_code_runs():
+    blocks = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    assert blocks
+    names: dict = {}
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"README.md[{number}]", "exec"), names)
+    assert names["accelerations"].shape == (4096, 2)
+
+
+def test_links_lead_somewhere():
+    targets = re.findall(r'\]\(([^)#:]+)\)|src="([^":]+)"', README)
+    assert targets
+    assert [path for pair in targets for path in pair if path and not (ROOT / path).exists()] == []
+
+
+def test_set_up_is_two_commands():
+    fenced = "".join(re.findall(r"^ *```.*?^ *```", README, re.DOTALL | re.MULTILINE))
+    commands = re.findall(r"^ *(python -m pip install.*)$", fenced, re.MULTILINE)
+    assert commands == [
+        "python -m pip install . && jaxdyn tour",
+        'python -m pip install ".[test]" && python -m pytest',
+    ]

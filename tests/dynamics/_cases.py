@@ -1,0 +1,121 @@
+"""The few robots that these tests share (compiling dominates their time), and jitted functions by name."""
+
+import functools as ft
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxdyn as jd
+from jaxdyn.joints import Revolute
+from jaxdyn.model import Model, ModelBuilder
+from tests.oracles import (
+    ALL_KINDS,
+    MUJOCO_KINDS,
+    random_inertia,
+    random_joint,
+    random_model,
+    random_rotation,
+    random_state,
+)
+
+TOLERANCE = 1e-10
+
+
+def _every_kind() -> Model:
+    """Each joint type once, on branches, with a fixed link and a mimicking joint."""
+    rng = np.random.default_rng(11)
+    builder = ModelBuilder(gravity=(1.0, -2.0, -9.0))
+    parents = {}
+    for i, kind in enumerate(
+        ("free", *(k for k in ALL_KINDS if k != "free"), "fixed", "revolute", "prismatic")
+    ):
+        parents[i] = "world" if i == 0 else f"l{i - 1 if i % 3 else max(0, i - 3)}"
+        joint = random_joint(rng, kind)
+        builder.add_link(
+            f"l{i}",
+            parents[i],
+            joint,
+            random_inertia(rng),
+            translation=0.3 * rng.normal(size=3),
+            rotation=random_rotation(rng),
+            armature=0.05,
+            damping=rng.uniform(0.1, 0.5),
+            friction=rng.uniform(0.1, 0.3),
+            stiffness=rng.uniform(0.5, 1.5),
+        )
+    builder.add_mimic(f"l{i}_joint", f"l{i - 1}_joint", ratio=-0.7, offset=0.2)
+    builder.add_frame("tool", f"l{i}", translation=(0.1, -0.2, 0.3), rotation=random_rotation(rng))
+    return builder.build()
+
+
+def chain(n: int, *, spread: float = 0.1) -> Model:
+    """A serial chain of n revolute joints with axes in turn along z and y."""
+    builder = ModelBuilder()
+    rng = np.random.default_rng(0)
+    body = random_inertia(rng)
+    for i in range(n):
+        axis = (0.0, 0.0, 1.0) if i % 2 else (0.0, 1.0, 0.0)
+        parent = f"l{i - 1}" if i else "world"
+        builder.add_link(f"l{i}", parent, Revolute(axis), body, translation=(spread, 0, 0), armature=0.1)
+    return builder.build()
+
+
+_MODELS = {
+    "single": lambda: random_model(1, 1, kinds=("revolute",)),
+    "arm": lambda: random_model(2, 7, kinds=("revolute",), branching=0),
+    "tree": lambda: random_model(3, 14, floating=True, fixed_fraction=0.2),
+    "bare": lambda: random_model(4, 9),
+    "mujoco": lambda: random_model(5, 10, kinds=MUJOCO_KINDS, floating=True, fixed_fraction=0.15),
+    "every": _every_kind,
+}
+
+
+@ft.cache
+def model(name: str) -> Model:
+    """One of the shared robots."""
+    return _MODELS[name]()
+
+
+@ft.cache
+def state(name: str, seed: int = 0):
+    """A state `(q, v, a, external)` of a shared robot."""
+    return random_state(model(name), seed)
+
+
+@ft.cache
+def jitted(name: str):
+    """A public function of jaxdyn under `jit`."""
+    return jax.jit(getattr(jd, name))
+
+
+def call(name: str, *args):
+    """A public function of jaxdyn, jitted once."""
+    return jitted(name)(*args)
+
+
+@jax.jit
+def _moved(model, q, dv):
+    return jd.integrate(model, q, dv)
+
+
+def moved(model, q, dv):
+    """The configuration reached by dv."""
+    return _moved(model, q, jnp.asarray(dv, q.dtype))
+
+
+def along(f):
+    """`d/ds f(integrate(q, s u), v + s a)` at zero, as a jitted function of `(model, q, u, v, a)`."""
+
+    @jax.jit
+    def rate(model, q, u, v, a):
+        g = lambda s: f(model, jd.integrate(model, q, s * u), v + s * a)
+        return jax.jvp(g, (jnp.zeros((), q.dtype),), (jnp.ones((), q.dtype),))[1]
+
+    return rate
+
+
+def without_armature(m: Model) -> Model:
+    """The robot with no rotor inertia."""
+    return eqx.tree_at(lambda m: m.properties.armature, m, jnp.zeros_like(m.properties.armature))

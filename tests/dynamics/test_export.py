@@ -1,0 +1,57 @@
+"""Every public function lowers for accelerators: nothing depends on an operation that only CPUs have."""
+
+import collections
+import re
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from tests.dynamics._cases import model, state
+from tests.dynamics._functions import FUNCTIONS, scalar
+
+
+def _lowered(f, platform, args):
+    return jax.export.export(jax.jit(f), platforms=[platform])(*args)
+
+
+def _operations(exported):
+    return collections.Counter(re.findall(r"\bstablehlo\.(\w+)", exported.mlir_module()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_lowers(name, platform):
+    args = (model("every"), *state("every"))
+    assert _lowered(FUNCTIONS[name], platform, args).platforms == (platform,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.parametrize("name", ["rnea", "forward_dynamics", "mass_matrix"])
+def test_gradient_lowers(name, platform):
+    args = (model("every"), *state("every"))
+    f = jax.grad(scalar(name), argnums=(0, 1, 2, 3, 4))
+    assert _lowered(f, platform, args).platforms == (platform,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_batch_lowers(platform):
+    args = (model("every"), *(jnp.stack([x, x]) for x in state("every")))
+    f = jax.vmap(FUNCTIONS["rnea"], (None, 0, 0, 0, 0))
+    assert _lowered(f, platform, args).platforms == (platform,)
+
+
+# upper bounds of what one inverse dynamics of the 7-joint arm is on a GPU: each loop is a round of kernel
+# launches a link, each operation outside of loops at most one
+MOST_LOOPS = 2
+MOST_OPERATIONS = 3000
+
+
+def test_size_of_inverse_dynamics_on_a_gpu():
+    args = (model("arm"), *state("arm"))
+    count = _operations(_lowered(FUNCTIONS["rnea"], "cuda", args))
+    assert count["while"] <= MOST_LOOPS
+    assert count.total() <= MOST_OPERATIONS

@@ -1,0 +1,308 @@
+"""Derivatives of every function in every leaf: reverse against forward mode and central differences."""
+
+import functools as ft
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxdyn.joints import Free, Spherical
+from tests.dynamics._cases import call, chain, model, moved, state
+from tests.dynamics._functions import FUNCTIONS, PASSIVE, scalar
+from tests.oracles import relative_error
+
+FAST = ("rnea", "forward_dynamics", "mass_matrix")
+functions = pytest.mark.parametrize(
+    "name", [x if x in FAST else pytest.param(x, marks=pytest.mark.slow) for x in FUNCTIONS]
+)
+
+
+@ft.cache
+def value(name):
+    return jax.jit(scalar(name))
+
+
+@ft.cache
+def gradient(name):
+    return jax.jit(jax.grad(scalar(name), argnums=(0, 1, 2, 3, 4)))
+
+
+@ft.cache
+def tangent(name):
+    return jax.jit(lambda args, d: jax.jvp(scalar(name), args, d)[1])
+
+
+def _paths(tree):
+    return [(jax.tree_util.keystr(path), x) for path, x in jax.tree_util.tree_flatten_with_path(tree)[0]]
+
+
+def _direction(args, seed):
+    """Random tangents of all leaves; infinite limits are held."""
+    rng = np.random.default_rng(seed)
+    draw = lambda x: jnp.where(jnp.isfinite(x), jnp.asarray(rng.normal(size=x.shape), x.dtype), 0)
+    return jax.tree.map(draw, args)
+
+
+def _dot(a, b):
+    return sum(float((x * y).sum()) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+def _step(args, direction, h):
+    return jax.tree.map(lambda x, d: x + h * d, args, direction)
+
+
+def _difference(name, args, direction, h=1e-4):
+    """Fourth-order central difference along a direction."""
+    f = lambda k: float(value(name)(*_step(args, direction, k * h)))
+    return (8 * (f(1) - f(-1)) - (f(2) - f(-2))) / (12 * h)
+
+
+def _check(name, args, seeds=(0, 1), tolerance=1e-7):
+    """One fixed-step difference has a rounding error near 1e-16 / 1e-4 of the values it subtracts."""
+    g = gradient(name)(*args)
+    for path, x in _paths(g):
+        assert np.isfinite(np.asarray(x)).all(), path
+    for seed in seeds:
+        d = _direction(args, seed)
+        reverse, forward = _dot(g, d), float(tangent(name)(args, d))
+        scale = np.sqrt(_dot(g, g) * _dot(d, d) / len(jax.tree.leaves(d))) + abs(float(value(name)(*args)))
+        assert abs(reverse - forward) < 1e-10 * scale
+        assert abs(reverse - _difference(name, args, d)) < tolerance * scale
+    return g
+
+
+@functions
+def test_reverse_forward_and_differences_agree(name):
+    _check(name, (model("every"), *state("every")))
+
+
+@functions
+def test_each_leaf(name):
+    """Leaf by leaf, so that none hides behind another: a direction in that leaf alone."""
+    args = (model("every"), *state("every"))
+    g = gradient(name)(*args)
+    tree = jax.tree.structure(args)
+    direction = jax.tree.leaves(_direction(args, 3))
+    for k, (path, x) in enumerate(_paths(g)):
+        if not x.size:
+            continue
+        d = tree.unflatten([y if i == k else jnp.zeros_like(y) for i, y in enumerate(direction)])
+        got, want = float((x * direction[k]).sum()), _difference(name, args, d)
+        scale = float(jnp.abs(x * direction[k]).sum()) + abs(float(value(name)(*args)))
+        assert abs(got - want) < 1e-7 * scale, path  # rounding of the difference, as above
+
+
+@pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
+def test_no_silent_zero(name):
+    """Both read the whole robot: no leaf but those of the passive forces may be without effect."""
+    args = (model("every"), *state("every"))
+    for path, x in _paths(gradient(name)(*args)):
+        free = any(word in path for word in PASSIVE)
+        assert np.any(np.asarray(x) != 0) != free, path
+
+
+@functions
+def test_vmap_is_a_loop(name):
+    """Over states with a shared robot, and over robots with a shared state."""
+    m = model("every")
+    f = FUNCTIONS[name]
+    states = [state("every", k) for k in range(3)]
+    batch = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    many = jax.jit(jax.vmap(f, (None, 0, 0, 0, 0)))(m, *batch)
+    one = jax.jit(f)
+    for k, s in enumerate(states):
+        for got, want in zip(jax.tree.leaves(many), jax.tree.leaves(one(m, *s)), strict=True):
+            assert relative_error(got[k], want) < 1e-10
+    robots = [m, _step(m, _direction(m, 7), 1e-2)]
+    batch = jax.tree.map(lambda *x: jnp.stack(x), *robots)
+    many = jax.jit(jax.vmap(f, (0, None, None, None, None)))(batch, *states[0])
+    for k, r in enumerate(robots):
+        for got, want in zip(jax.tree.leaves(many), jax.tree.leaves(one(r, *states[0])), strict=True):
+            assert relative_error(got[k], want) < 1e-10
+
+
+def test_gradients_of_a_batch():
+    """The gradient of each sample, and of their sum in the shared robot."""
+    m = model("every")
+    states = [state("every", k) for k in range(3)]
+    batch = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    each = [gradient("rnea")(m, *s) for s in states]
+    total = jax.jit(jax.grad(lambda m, s: jax.vmap(lambda s: scalar("rnea")(m, *s))(s).sum(), (0, 1)))(
+        m, batch
+    )
+    for got, *want in zip(jax.tree.leaves(total[0]), *(jax.tree.leaves(g[0]) for g in each), strict=True):
+        assert relative_error(got, sum(np.asarray(w) for w in want)) < 1e-10
+    for got, *want in zip(jax.tree.leaves(total[1]), *(jax.tree.leaves(g[1:]) for g in each), strict=True):
+        assert relative_error(got, np.stack(want)) < 1e-10
+
+
+# --- singular points ---------------------------------------------------------------------------------
+
+
+def _quaternions(m, q, quaternion):
+    for name in m.joint_names:
+        view = m.joint(name)
+        if isinstance(view.joint, Free | Spherical):
+            q = q.at[view.q].set(jnp.zeros(view.joint.nq).at[:4].set(jnp.array(quaternion, q.dtype)))
+    return q
+
+
+def _at_rest(m, s):
+    zero = tuple(jnp.zeros_like(x) for x in s)
+    return m, (_quaternions(m, zero[0], (1, 0, 0, 0)), *zero[1:])
+
+
+def _identity(m, s):
+    return m, (_quaternions(m, s[0], (1, 0, 0, 0)), *s[1:])
+
+
+def _half_turn(m, s):
+    return m, (_quaternions(m, s[0], (0, 1, 0, 0)).at[-1].set(jnp.pi), *s[1:])
+
+
+def _aligned(m, s):
+    """All axes along z, or x for the second of a universal joint; no offsets, no turns."""
+
+    def axis(path, x):
+        name = jax.tree_util.keystr(path)
+        if "axis" not in name:
+            return x
+        one = jnp.array([1.0, 0, 0] if "axis2" in name else [0, 0, 1.0])
+        return jnp.broadcast_to(one, x.shape)
+
+    joints = jax.tree_util.tree_map_with_path(axis, m.joints)
+    identity = jnp.zeros_like(m.placements.rotation).at[:, 0].set(1)
+    m = eqx.tree_at(
+        lambda m: (m.joints, m.placements.rotation, m.placements.translation),
+        m,
+        (joints, identity, jnp.zeros_like(m.placements.translation)),
+    )
+    return m, _at_rest(m, s)[1]
+
+
+def _weightless(m, s):
+    """Links without mass and inertia, one of them a leaf of the tree; their rotors keep M regular."""
+    rows = jnp.array([1, m.num_links // 2, m.num_links - 1])
+    return eqx.tree_at(
+        lambda m: (m.links.mass, m.links.inertia),
+        m,
+        (m.links.mass.at[rows].set(0), m.links.inertia.at[rows].set(0)),
+    ), s
+
+
+def _no_rotors_at_rest(m, s):
+    m = eqx.tree_at(lambda m: m.properties.armature, m, jnp.zeros_like(m.properties.armature))
+    return _at_rest(m, s)
+
+
+def _anywhere(m, s):
+    return m, s
+
+
+POINTS = (_at_rest, _identity, _half_turn, _aligned, _weightless, _no_rotors_at_rest)
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda f: f.__name__.strip("_"))
+@pytest.mark.parametrize("name", FAST)
+def test_singular_points(point, name):
+    m, s = point(model("every"), state("every"))
+    _check(name, (m, *s), seeds=(0,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS, ids=lambda f: f.__name__.strip("_"))
+@pytest.mark.parametrize("name", [x for x in FUNCTIONS if x not in FAST])
+def test_singular_points_of_the_rest(point, name):
+    m, s = point(model("every"), state("every"))
+    _check(name, (m, *s), seeds=(0,))
+
+
+# --- derivative functions ----------------------------------------------------------------------------
+
+
+def test_analytic_derivatives_are_those_of_the_functions():
+    """Joint types that Pinocchio lacks too: `dq` in the tangent space, against `integrate`."""
+    m, (q, v, a, e) = model("every"), state("every")
+    inverse = call("rnea_derivatives", m, q, v, a, e)
+    forward = call("forward_dynamics_derivatives", m, q, v, a, e)
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        dq, dv, da = (jnp.asarray(rng.normal(size=m.nv)) for _ in range(3))
+
+        def path(s, name, dq=dq, dv=dv, da=da):
+            return np.asarray(call(name, m, moved(m, q, s * dq), v + s * dv, a + s * da, e))
+
+        for name, got in (
+            ("rnea", inverse.dq @ dq + inverse.dv @ dv + inverse.da @ da),
+            ("forward_dynamics", forward.dq @ dq + forward.dv @ dv + forward.dtau @ da),
+        ):
+            h = 1e-4
+            want = (8 * (path(h, name) - path(-h, name)) - path(2 * h, name) + path(-2 * h, name)) / (12 * h)
+            assert relative_error(got, want) < 1e-8  # the difference's own rounding
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
+@pytest.mark.parametrize(
+    "point", [lambda m, s: (m, s), _at_rest, _half_turn], ids=["any", "rest", "half_turn"]
+)
+def test_second_order(name, point):
+    """Products with the Hessian: forward over reverse, reverse over forward, and differences of gradients."""
+    m, s = point(model("every"), state("every"))
+    args = (m, *s)
+    d, w = _direction(args, 0), _direction(args, 1)
+    product = _hessian_product(name)(args, d)
+    for path, x in _paths(product):
+        assert np.isfinite(np.asarray(x)).all(), path
+    other = _hessian_product(name)(args, w)
+    assert abs(_dot(product, w) - _dot(other, d)) < 1e-9 * np.sqrt(_dot(product, product) * _dot(w, w))
+    h = 1e-4
+    g = lambda k: gradient(name)(*_step(args, d, k * h))
+    four = [g(k) for k in (1, -1, 2, -2)]
+    want = jax.tree.map(lambda a, b, c, e: (8 * (a - b) - (c - e)) / (12 * h), *four)
+    norm = np.sqrt(_dot(want, want))
+    off = jax.tree.map(lambda x, y: x - y, product, want)
+    assert np.sqrt(_dot(off, off)) < 1e-6 * norm  # the difference's rounding and its step
+
+
+@ft.cache
+def _hessian_product(name):
+    f = jax.grad(scalar(name), argnums=(0, 1, 2, 3, 4))
+    return jax.jit(lambda args, d: jax.jvp(f, args, d)[1])
+
+
+@pytest.mark.slow
+def test_reverse_over_reverse():
+    m, s = model("every"), state("every")
+    args = (m, *s)
+    d = _direction(args, 0)
+    f = jax.grad(scalar("forward_dynamics"), argnums=(0, 1, 2, 3, 4))
+    got = jax.jit(jax.grad(lambda args: sum(
+        (x * y).sum() for x, y in zip(jax.tree.leaves(f(*args)), jax.tree.leaves(d), strict=True)
+    )))(args)  # fmt: skip
+    want = _hessian_product("forward_dynamics")(args, d)
+    for (path, x), (_, y) in zip(_paths(got), _paths(want), strict=True):
+        scale = max(np.abs(np.asarray(y)).max(initial=0), 1e-6)
+        assert np.abs(np.asarray(x - y)).max(initial=0) < 1e-9 * scale, path
+
+
+def test_length_of_a_quaternion_leaf_does_not_matter():
+    """A placement's quaternion of any length is the same rotation: the derivative along itself is zero."""
+    m, s = model("every"), state("every")
+    g = gradient("rnea")(m, *s)[0]
+    along = np.einsum("ni,ni->n", g.placements.rotation, m.placements.rotation)
+    assert np.abs(along).max() < 1e-10 * np.abs(np.asarray(g.placements.rotation)).max()
+
+
+def test_gradient_through_assembly():
+    """A robot built inside the differentiated function carries the derivative of a length."""
+
+    def effort(length):
+        m = chain(3, spread=length)
+        return FUNCTIONS["rnea"](m, jnp.ones(3), jnp.ones(3), jnp.ones(3), jnp.zeros((3, 6)))[0]
+
+    f = jax.jit(effort)
+    slope, h = jax.jit(jax.grad(effort))(0.3), 1e-4
+    assert abs(slope - (f(0.3 + h) - f(0.3 - h)) / (2 * h)) < 1e-6 * abs(slope)  # second-order difference

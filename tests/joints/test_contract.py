@@ -1,0 +1,235 @@
+"""Every joint keeps the contract that the algorithms rely on."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxdyn import joints as jj
+from jaxdyn.spatial import axis_angle_to_matrix
+
+AXIS = (0.3, -1.2, 0.5)
+
+
+def slider(params, q):
+    """A block that turns as it climbs a curve: a function of two coordinates written for one sample."""
+    axis = params["axis"] / jnp.linalg.norm(params["axis"])
+    position = jnp.stack([q[0], params["rise"] * q[0] ** 2, jnp.sin(q[1])])
+    return axis_angle_to_matrix(axis, q[0] * q[1]), position
+
+
+JOINTS = {
+    "fixed": jj.Fixed(),
+    "revolute": jj.Revolute(AXIS),
+    "continuous": jj.Continuous(AXIS),
+    "prismatic": jj.Prismatic(AXIS),
+    "helical": jj.Helical(AXIS, 0.4),
+    "cylindrical": jj.Cylindrical(AXIS),
+    "universal": jj.Universal(AXIS, (0.2, 0.1, 1.5)),
+    "planar": jj.Planar(),
+    "spherical": jj.Spherical(),
+    "spherical zyx": jj.SphericalZYX(),
+    "free": jj.Free(),
+    "custom": jj.Custom({"axis": jnp.array(AXIS), "rise": jnp.array(0.7)}, slider, 2),
+}
+MOVING = [name for name in JOINTS if name != "fixed"]
+EVERY = pytest.mark.parametrize("name", JOINTS)
+EVERY_MOVING = pytest.mark.parametrize("name", MOVING)
+
+
+def sampled(joint, n=6):
+    """Configurations: the zero, what is near it, and random ones; and as many velocities."""
+    rng = np.random.default_rng(1)
+    zero = joint.neutral(jnp.float64)
+    q = jax.vmap(lambda k: joint.random(k, jnp.float64))(jax.random.split(jax.random.key(0), n - 2))
+    near = joint.integrate(zero, jnp.full(joint.nv, 1e-7))
+    return jnp.concatenate([zero[None], near[None], q]), jnp.asarray(rng.normal(size=(n, joint.nv)))
+
+
+def pose_and_rate(joint, q, v):
+    """Pose at q, and its first and second rate along the path `integrate(q, t v)`."""
+    path = lambda t: joint.transform(joint.integrate(q, t * v))
+    rate = lambda t: jax.jvp(path, (t,), (jnp.ones(()),))
+    (pose, first), (_, second) = jax.jvp(rate, (jnp.zeros(()),), (jnp.ones(()),))
+    return pose, first, second
+
+
+def vee(m):
+    return jnp.stack([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / 2
+
+
+@EVERY
+def test_the_transform_is_a_rotation_and_a_translation(name):
+    joint = JOINTS[name]
+    r, p = jax.vmap(joint.transform)(sampled(joint)[0])
+    np.testing.assert_allclose(r @ jnp.swapaxes(r, 1, 2), jnp.broadcast_to(jnp.eye(3), r.shape), atol=1e-14)
+    np.testing.assert_allclose(jnp.linalg.det(r), 1, rtol=1e-14)
+    assert p.shape[1:] == (3,)
+    if not joint.translates:
+        np.testing.assert_array_equal(p, 0)
+
+
+@EVERY_MOVING
+def test_the_subspace_is_the_velocity_of_the_transform(name):
+    """`w = vee(R^T Rdot)`, `v = R^T pdot` along the path of constant v."""
+    joint = JOINTS[name]
+
+    def both(q, v):
+        (r, _), (dr, dp), _ = pose_and_rate(joint, q, v)
+        return jnp.concatenate([vee(r.T @ dr), r.T @ dp]), joint.subspace(q) @ v
+
+    moved, expected = jax.jit(jax.vmap(both))(*sampled(joint))
+    np.testing.assert_allclose(moved, expected, atol=1e-13)
+    if not joint.translates:
+        np.testing.assert_array_equal(expected[:, 3:], 0)
+
+
+@EVERY_MOVING
+def test_the_bias_is_the_rate_of_the_subspace(name):
+    """`Sdot v` along the path of constant v; None only where S is constant."""
+    joint = JOINTS[name]
+
+    def both(q, v):
+        path = lambda t: joint.subspace(joint.integrate(q, t * v)) @ v
+        rate = jax.jvp(path, (jnp.zeros(()),), (jnp.ones(()),))[1]
+        bias = joint.bias(q, v)
+        return rate, jnp.zeros(6) if bias is None else bias
+
+    rate, bias = jax.jit(jax.vmap(both))(*sampled(joint))
+    np.testing.assert_allclose(bias, rate, atol=1e-13)
+
+
+@EVERY_MOVING
+def test_integrate_and_difference_are_inverse(name):
+    joint = JOINTS[name]
+    q, v = sampled(joint)
+    scales = jnp.array([0.0, 1e-9, 1e-4, 0.09, 0.11, 0.5])
+    small = scales[:, None] * v / jnp.linalg.norm(v, axis=1, keepdims=True)
+    there = jax.vmap(joint.integrate)(q, small)
+    np.testing.assert_allclose(jax.vmap(joint.difference)(q, there), small, atol=2e-15, rtol=1e-12)
+    other = q[::-1]
+    back = jax.vmap(joint.integrate)(q, jax.vmap(joint.difference)(q, other))
+    for x, y in zip(jax.vmap(joint.transform)(back), jax.vmap(joint.transform)(other), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-12)
+
+
+@EVERY_MOVING
+def test_integrating_twice_is_integrating_for_longer(name):
+    joint = JOINTS[name]
+    q, v = sampled(joint)
+    step = jax.vmap(joint.integrate)
+    twice = jax.vmap(joint.transform)(step(step(q, v / 2), v / 2))
+    once = jax.vmap(joint.transform)(step(q, v))
+    for x, y in zip(twice, once, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-13)
+
+
+@EVERY_MOVING
+def test_derivatives_are_finite_and_right_at_singular_points(name):
+    """The derivative of the difference at coincidence is the identity, and nothing is NaN."""
+    joint = JOINTS[name]
+    zero = joint.neutral(jnp.float64)
+
+    def slopes(q):
+        f = lambda dv: joint.difference(q, joint.integrate(q, dv))
+        everything = lambda j, q, v: (j.transform(q), j.subspace(q), j.bias(q, v), j.integrate(q, v))
+        total = lambda *x: sum((y**2).sum() for y in jax.tree.leaves(everything(*x)))
+        grads = jax.grad(total, (0, 1, 2))(joint, q, jnp.zeros(joint.nv))
+        return jax.jacfwd(f)(jnp.zeros(joint.nv)), jax.jacrev(f)(jnp.zeros(joint.nv)), grads
+
+    forward, reverse, grads = jax.jit(slopes)(zero)
+    np.testing.assert_allclose(forward, np.eye(joint.nv), atol=1e-14)
+    np.testing.assert_allclose(reverse, np.eye(joint.nv), atol=1e-14)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(grads))
+
+
+@pytest.mark.parametrize("name", ["spherical", "free", "planar", "continuous"])
+def test_gradients_of_the_difference_are_finite_at_a_half_turn(name):
+    joint = JOINTS[name]
+    turn = {"planar": [0, 0, np.pi], "continuous": [np.pi]}.get(name, [0, np.pi, 0, 0, 0, 0][: joint.nv])
+    zero = joint.neutral(jnp.float64)
+    half = joint.integrate(zero, jnp.array(turn))
+    value, slope = joint.difference(zero, half), jax.jacrev(joint.difference, 1)(zero, half)
+    np.testing.assert_allclose(jnp.linalg.norm(value), np.pi, rtol=1e-12)
+    assert np.isfinite(slope).all()
+
+
+@EVERY_MOVING
+def test_trailing_axes_are_samples(name):
+    """A block `(nq, 5, 7)` of five joints and seven samples is the loop over both."""
+    joint = JOINTS[name]
+    q, v = sampled(joint, 35)
+    block = lambda x: jnp.moveaxis(x, 0, -1).reshape(-1, 5, 7)
+    several = jax.tree.map(lambda x: jnp.stack([x * (1 + 0.1 * k) for k in range(5)], -1)[..., None], joint)
+    single = [jax.tree.map(lambda x: x[..., k, 0], several) for k in range(5)]  # noqa: B023
+    qs, vs = block(q), block(v)
+
+    def evaluated(j, q, v):
+        bias = j.bias(q, v)
+        return (*j.transform(q), j.subspace(q), *(() if bias is None else (bias,)))
+
+    whole = jax.jit(evaluated)(several, qs, vs)
+    one = jax.jit(jax.vmap(evaluated, (None, -1, -1), -1))
+    for k in range(5):
+        for x, y in zip(whole, one(single[k], qs[:, k], vs[:, k]), strict=True):
+            full = jnp.broadcast_to(x, (*x.shape[:-2], 5, 7))
+            np.testing.assert_allclose(full[..., k, :], y, atol=1e-14)
+
+
+@EVERY
+def test_single_precision_stays_single(name):
+    joint = jax.tree.map(lambda x: x.astype(jnp.float32), JOINTS[name])
+    q = joint.random(jax.random.key(3), jnp.float32)
+    v = jnp.ones(joint.nv, jnp.float32)
+    results = (q, *joint.transform(q), joint.subspace(q), joint.integrate(q, v), joint.difference(q, q))
+    assert {x.dtype for x in results} == {jnp.dtype(jnp.float32)}
+
+
+def test_an_axis_may_have_any_length():
+    long = jj.Helical(10 * np.array(AXIS), 0.4)
+    for x, y in zip(long.transform(jnp.ones(1)), JOINTS["helical"].transform(jnp.ones(1)), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-15)
+
+
+def test_a_quaternion_stays_a_rotation_and_may_have_any_length():
+    joint = jj.Spherical()
+    q = 3 * joint.random(jax.random.key(0), jnp.float64)
+    r, _ = joint.transform(q)
+    np.testing.assert_allclose(r @ r.T, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(jnp.linalg.norm(joint.integrate(q, jnp.ones(3))), 1, rtol=1e-15)
+    np.testing.assert_allclose(joint.difference(q, -q), 0, atol=1e-15)
+
+
+def test_continuous_takes_the_short_way():
+    joint = JOINTS["continuous"]
+    np.testing.assert_allclose(joint.difference(jnp.array([3.0]), jnp.array([-3.0])), [2 * np.pi - 6])
+    np.testing.assert_allclose(JOINTS["revolute"].difference(jnp.array([3.0]), jnp.array([-3.0])), [-6.0])
+
+
+def helix(params, q):
+    axis = params["axis"] / jnp.linalg.norm(params["axis"])
+    return axis_angle_to_matrix(axis, q[0]), params["pitch"] * q[0] * axis
+
+
+def euler(params, q):
+    turns = [axis_angle_to_matrix(jnp.eye(3)[2 - k], q[k]) for k in range(3)]
+    return turns[0] @ turns[1] @ turns[2], jnp.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("custom", "name"),
+    [
+        (jj.Custom({"axis": jnp.array(AXIS), "pitch": jnp.array(0.4)}, helix, 1), "helical"),
+        (jj.Custom((), euler, 3, translates=False), "spherical zyx"),
+    ],
+)
+def test_a_custom_joint_equals_the_built_in_one(custom, name):
+    joint = JOINTS[name]
+
+    def evaluated(j, q, v):
+        bias = j.bias(q, v)
+        return (*j.transform(q), j.subspace(q), jnp.zeros(6) if bias is None else bias)
+
+    run = lambda j: jax.jit(jax.vmap(lambda q, v: evaluated(j, q, v)))(*sampled(joint))
+    for x, y in zip(run(custom), run(joint), strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-13)

@@ -1,0 +1,205 @@
+"""Assembling by name: what comes out, what is refused and in which words."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxdyn._errors import ModelError
+from jaxdyn.joints import Helical, Prismatic, Revolute, Spherical, Universal
+from jaxdyn.model import ModelBuilder
+from jaxdyn.spatial import Inertia, box, quaternion_to_matrix, sphere
+
+from ._robots import branched, efforts, pendulum, random_state
+
+Y = Revolute((0, 1, 0))
+
+
+def test_links_are_numbered_depth_first_whatever_the_order():
+    b = ModelBuilder()
+    b.add_link("finger", "hand", Y)
+    b.add_link("hand", "arm", Y)
+    b.add_link("base")
+    b.add_link("arm", "base", Y)
+    b.add_link("leg", "base", Y)
+    model = b.build()
+    assert model.link_names == ("base", "arm", "hand", "finger", "leg")
+    assert model.topology.parents == (-1, 0, 1, 2, 0)
+    assert (model.nq, model.nv, model.num_links) == (4, 4, 5)
+
+
+def test_views_by_name():
+    model = branched()
+    assert model.joint("root").q == slice(0, 7) and model.joint("root").v == slice(0, 6)
+    assert isinstance(model.joint("b_joint").joint, Helical)
+    np.testing.assert_allclose(model.joint("b_joint").joint.pitch, 0.2)
+    assert model.link("plate").parent == "b"
+    np.testing.assert_allclose(model.link("plate").mass, 1.4)
+    assert model.joint("plate_joint").q == slice(0, 0)
+    assert model.frame_index("camera") == 1
+    np.testing.assert_allclose(model.limits.lower[model.joint("a_joint").q], [-1])
+    np.testing.assert_allclose(model.properties.rest[model.joint("e_joint").q], [1, 0, 0, 0])
+
+
+def test_placements_given_in_three_ways_agree():
+    rpy = (0.0, 0.0, np.pi / 2)
+    matrix = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    quaternion = np.array([1.0, 0, 0, 1])
+    models = [
+        ModelBuilder().add_link("x", "world", Y, **given).build()
+        for given in ({"rpy": rpy}, {"rotation": matrix}, {"quaternion": quaternion / np.sqrt(2)})
+    ]
+    for model in models[1:]:
+        np.testing.assert_allclose(model.placements.rotation, models[0].placements.rotation, atol=1e-15)
+
+
+def start(name="arm", joint=Y, inertia=None, **given):
+    return ModelBuilder().add_link(name, "world", joint, inertia, **given)
+
+
+ERRORS = {
+    "unknown parent": (lambda: start().add_link("hand", "amr", Y), "'hand' hangs on 'amr'.*'arm'"),
+    "cycle": (
+        lambda: start().add_link("x", "y", Y).add_link("y", "x", Y),
+        r"\['x', 'y'\] form a cycle",
+    ),
+    "link on itself": (lambda: start("x").add_link("y", "y", Y), r"\['y'\] form a cycle"),
+    "two links of a name": (lambda: start().add_link("arm", "world", Y), "two links are called 'arm'"),
+    "two joints of a name": (
+        lambda: start().add_link("hand", "arm", Y, joint_name="arm_joint"),
+        "two joints are called 'arm_joint'",
+    ),
+    "link called world": (lambda: start("world"), "'world' is the name"),
+    "negative mass": (lambda: start(inertia=sphere(1.0, mass=-1.0)), "'arm' has negative mass -1 kg"),
+    "triangle inequality": (
+        lambda: start(inertia=Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))),
+        "'arm' has principal moments.*triangle inequality",
+    ),
+    "asymmetric inertia": (
+        lambda: start(inertia=Inertia(1.0, np.zeros(3), np.triu(np.ones((3, 3))))),
+        "'arm'.*not symmetric",
+    ),
+    "mass not finite": (lambda: start(inertia=box((1, 1, np.nan), density=1.0)), "'arm' is not finite"),
+    "centre not finite": (
+        lambda: start(inertia=sphere(1.0, mass=1.0).moved((np.inf, 0, 0))),
+        "'arm' has a centre of mass that is not finite",
+    ),
+    "translation not finite": (lambda: start(translation=(0, 0, np.nan)), "'arm_joint' has a translation"),
+    "rotation not finite": (lambda: start(rpy=(0, 0, np.inf)), "'arm_joint' has a rotation"),
+    "zero quaternion": (lambda: start(quaternion=np.zeros(4)), "'arm_joint' has a quaternion of length zero"),
+    "zero axis": (lambda: start(joint=Revolute((0, 0, 0))), "'arm_joint' has a zero axis"),
+    "one zero axis of two": (
+        lambda: start(joint=Universal((0, 0, 1), (0, 0, 0))),
+        "'arm_joint' has a zero axis .*axis2",
+    ),
+    "axis not finite": (lambda: start(joint=Prismatic((0, 0, np.nan))), "'arm_joint': parameter .axis"),
+    "pitch not finite": (lambda: start(joint=Helical((0, 0, 1), np.nan)), "'arm_joint': parameter .pitch"),
+    "damping not a number": (lambda: start(damping=np.nan), "'arm_joint': damping is not a number"),
+    "damping of a wrong shape": (
+        lambda: start(damping=[1.0, 2.0]),
+        r"'arm_joint': damping has shape \(2,\), expected \(1,\)",
+    ),
+    "rest of a wrong shape": (
+        lambda: start(joint=Spherical(), rest=[1.0, 0.0, 0.0]),
+        r"'arm_joint': rest has shape \(3,\), expected \(4,\)",
+    ),
+    "unknown property": (lambda: start(dampng=1.0), r"'arm': unknown joint property \['dampng'\]"),
+    "two rotations": (lambda: start(rpy=(0, 0, 0), quaternion=(1, 0, 0, 0)), "at most one of rotation"),
+    "frame on nothing": (lambda: start().add_frame("tip", "hand"), "frame 'tip' is fixed to 'hand'"),
+    "two frames of a name": (
+        lambda: start().add_frame("tip", "arm").add_frame("tip", "arm"),
+        "two frames are called 'tip'",
+    ),
+    "mimic of nothing": (lambda: start().add_mimic("arm_joint", "x"), "there is no joint called 'x'"),
+    "mimic of itself": (
+        lambda: start().add_mimic("arm_joint", "arm_joint"),
+        "mimic of 'arm_joint': its source 'arm_joint'",
+    ),
+    "mimic of a ball joint": (
+        lambda: start().add_link("x", "arm", Spherical()).add_mimic("arm_joint", "x_joint"),
+        "'x_joint' does not have exactly one coordinate",
+    ),
+    "chain of mimics": (
+        lambda: (
+            start()
+            .add_link("x", "arm", Y)
+            .add_link("y", "x", Y)
+            .add_mimic("y_joint", "x_joint")
+            .add_mimic("x_joint", "arm_joint")
+        ),
+        "its source 'x_joint' must have a coordinate of its own",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_is_wrong_is_named(name):
+    make, message = ERRORS[name]
+    with pytest.raises(ModelError, match=message):
+        make().build()
+
+
+def test_unknown_names_list_those_that_exist():
+    model = pendulum()
+    for find in (model.joint, model.link, model.frame_index):
+        with pytest.raises(ModelError, match="no .* is called 'elbow'; this model has '"):
+            find("elbow")
+
+
+def test_a_model_without_links_and_one_without_joints():
+    empty = ModelBuilder().build()
+    assert (empty.nq, empty.nv, empty.num_links) == (0, 0, 0)
+    bench = ModelBuilder().add_link("bench", inertia=box((1, 1, 1), mass=3.0)).build()
+    assert (bench.nq, bench.nv, bench.topology.bodies) == (0, 0, ())
+
+
+def test_the_derivative_reaches_the_edge_of_a_box():
+    """`Iyy + m d^2` of a box on a hinge, in the edge from which mass and inertia follow."""
+
+    def hinge_inertia(edge):
+        b = ModelBuilder()
+        solid = box(jnp.stack([edge, 0.2, 0.3]), density=500.0).moved(jnp.stack([edge / 2, 0.0, 0.0]))
+        b.add_link("door", "world", Y, solid)
+        model = b.build()
+        zero = jnp.zeros(1)
+        one = jnp.ones(1)
+        return (efforts(model, zero, zero, one) - efforts(model, zero, zero, zero))[0]
+
+    rho = 500.0 * 0.2 * 0.3
+    value, slope = jax.value_and_grad(hinge_inertia)(jnp.array(0.7))
+    np.testing.assert_allclose(value, rho * (0.7**3 / 3 + 0.7 * 0.3**2 / 12), rtol=1e-13)
+    np.testing.assert_allclose(slope, rho * (0.7**2 + 0.3**2 / 12), rtol=1e-13)
+
+
+def test_precision_is_chosen_when_building():
+    single = start(inertia=sphere(0.1, mass=1.0)).build(jnp.float32)
+    assert {x.dtype for x in jax.tree.leaves(single)} == {jnp.dtype(jnp.float32)}
+    double = single.astype(jnp.float64)
+    assert double.dtype == jnp.float64 and double.topology == single.topology
+
+
+def test_fixed_links_are_part_of_what_carries_them():
+    """A body of three rigidly joined links moves as one link with the sum of their inertias."""
+    parts = [box((0.1, 0.2, 0.3), mass=m) for m in (1.0, 2.0, 3.0)]
+    b = ModelBuilder()
+    b.add_link("arm", "world", Revolute((0.2, 1, 0.3)), parts[0], translation=(0.1, 0, 0))
+    b.add_link("plate", "arm", None, parts[1], translation=(0.3, 0.1, 0), rpy=(0.3, 0.2, 0.1))
+    b.add_link("sensor", "plate", None, parts[2], translation=(0, 0.2, 0), rpy=(0, 1.0, 0))
+    b.add_link("hand", "sensor", Prismatic((0, 0, 1)), parts[0], translation=(0, 0, 0.4))
+    one, two = (quaternion_to_matrix(b.build().placements.rotation[k]) for k in (1, 2))
+    at = jnp.array([0.3, 0.1, 0])
+    there = at + one @ jnp.array([0, 0.2, 0])
+    whole = parts[0] + parts[1].moved(at, one) + parts[2].moved(there, one @ two)
+    c = ModelBuilder()
+    c.add_link("arm", "world", Revolute((0.2, 1, 0.3)), whole, translation=(0.1, 0, 0))
+    c.add_link(
+        "hand",
+        "arm",
+        Prismatic((0, 0, 1)),
+        parts[0],
+        translation=there + one @ two @ jnp.array([0, 0, 0.4]),
+        rotation=one @ two,
+    )
+    model, merged = b.build(), c.build()
+    state = random_state(model)
+    np.testing.assert_allclose(efforts(model, *state), efforts(merged, *state), rtol=1e-12)
