@@ -8,7 +8,8 @@ import numpy as np
 RNEA, MASS, FORWARD = "inverse dynamics", "mass matrix", "forward dynamics"
 JACOBIAN = "Jacobian of forward dynamics"
 GRAD_STATE, GRAD_MODEL = "gradient in q, v, tau", "gradient in model leaves"
-WORKS = (RNEA, MASS, FORWARD, JACOBIAN, GRAD_STATE, GRAD_MODEL)
+VALUES = (RNEA, MASS, FORWARD)
+WORKS = (*VALUES, JACOBIAN, GRAD_STATE, GRAD_MODEL)
 ROBOTS = ("panda", "humanoid")
 #: relative agreement asked for before timing; in float32 the conditioning of the mass matrix enters
 TOLERANCE = {"float64": 1e-9, "float32": 2e-2}

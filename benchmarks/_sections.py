@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks._problems import GRAD_MODEL, GRAD_STATE, JACOBIAN, TOLERANCE, WORKS, Problem, problem
-from benchmarks._timing import Effort, Row, checked, deviation, measure_jax
+from benchmarks._problems import GRAD_MODEL, GRAD_STATE, JACOBIAN, TOLERANCE, VALUES, WORKS, Problem, problem
+from benchmarks._timing import Effort, Row, checked, deviation, failed, measure_jax
 
 CHECKED = 64  # samples of a batch that are compared with the reference
 
@@ -51,21 +51,26 @@ def _tolerance(work: str, dtype: str) -> float:
 
 def jaxdyn_rows(p: Problem, dtype: str, batches, effort: Effort, works=WORKS, *, check=True) -> Iterator[Row]:
     """jaxdyn alone, largest batch first so that no trace is left over from a smaller one."""
-    from benchmarks import _jaxdyn
-
     reference = _reference(p) if check else None
     for batch in sorted(batches, reverse=True):
         for work in works:
-            function, args = _jaxdyn.case(work, p, dtype, batch)
-            value, compile_s, best, median = measure_jax(function, args, batch, effort)
-            error = _jaxdyn_error(reference, work, value, batch) if reference else float("nan")
-            row = Row(p.name, work, dtype, batch, _jaxdyn.ENGINE, compile_s, best, median, error)
-            yield checked(row, _tolerance(work, dtype)) if check else row
-            if batch == 1:
-                model, *rest = args
-                constant = lambda *rest, f=function, m=model: f(m, *rest)
-                _, compile_s, best, median = measure_jax(constant, rest, 1, effort)
-                yield Row(p.name, work, dtype, 1, _jaxdyn.CONSTANT, compile_s, best, median, error)
+            try:
+                yield from _jaxdyn_row(p, work, dtype, batch, effort, reference)
+            except Exception as error:
+                yield failed(p.name, work, dtype, batch, "jaxdyn", error)
+
+
+def _jaxdyn_row(p: Problem, work: str, dtype: str, batch: int, effort: Effort, reference) -> Iterator[Row]:
+    from benchmarks import _jaxdyn
+
+    function, args = _jaxdyn.case(work, p, dtype, batch)
+    value, *times = measure_jax(function, args, batch, effort)
+    error = _jaxdyn_error(reference, work, value, batch) if reference else 0.0
+    yield checked(Row(p.name, work, dtype, batch, _jaxdyn.ENGINE, *times, error), _tolerance(work, dtype))
+    if batch == 1 and work in VALUES:
+        model, *rest = args
+        _, *times = measure_jax(lambda *rest: function(model, *rest), rest, 1, effort)
+        yield Row(p.name, work, dtype, 1, _jaxdyn.CONSTANT, *times, error)
 
 
 def peer_rows(engine, p: Problem, dtype: str, batches, effort: Effort) -> Iterator[Row]:
@@ -82,18 +87,21 @@ def peer_rows(engine, p: Problem, dtype: str, batches, effort: Effort) -> Iterat
             args = [jnp.asarray(x[index], dtype) for x in state]
             axes = (*(None for _ in constants), *(0 for _ in args))
             run = jax.vmap(function, axes) if batch > 1 else function
-            value, compile_s, best, median = measure_jax(run, (*constants, *args), batch, effort)
+            try:
+                value, *times = measure_jax(run, (*constants, *args), batch, effort)
+            except Exception as error:
+                yield failed(p.name, work, dtype, batch, engine.ENGINE, error)
+                continue
             value = np.asarray(value, float)[:n] if batch > 1 else np.asarray(value, float)[None]
             if n not in expected:
                 expected[n] = reference.value(work, n)
             padded = np.concatenate([value, np.zeros((len(p.q) - n, *value.shape[1:]))])
             error = deviation(back(padded)[:n], expected[n])
-            row = Row(p.name, work, dtype, batch, engine.ENGINE, compile_s, best, median, error)
-            yield checked(row, TOLERANCE[dtype])
+            yield checked(Row(p.name, work, dtype, batch, engine.ENGINE, *times, error), TOLERANCE[dtype])
 
 
-def run(engine: str, dtype: str, robots, batches, effort: Effort) -> Iterator[Row]:
-    """All rows of one section."""
+def run(engine: str, dtype: str, robots, batches, effort: Effort, *, quick: bool) -> Iterator[Row]:
+    """All rows of one section; `quick` takes gradients only in float64, at the largest batch."""
     import importlib
 
     module = importlib.import_module(f"benchmarks._{engine}")
@@ -102,6 +110,8 @@ def run(engine: str, dtype: str, robots, batches, effort: Effort) -> Iterator[Ro
         if engine == "pinocchio":
             yield from module.rows(p, effort)
         elif engine == "jaxdyn":
-            yield from jaxdyn_rows(p, dtype, batches, effort)
+            for batch in sorted(batches, reverse=True):
+                some = quick and (batch < max(batches) or dtype == "float32")
+                yield from jaxdyn_rows(p, dtype, (batch,), effort, (*VALUES, JACOBIAN) if some else WORKS)
         else:
             yield from peer_rows(module, p, dtype, (1,) if engine == "frax" else batches, effort)

@@ -54,7 +54,7 @@ def run_section(engine: str, dtype: str, batches: list[int], args) -> list[Row]:
         file = Path(folder) / "rows.json"
         command = [sys.executable, __file__, "--section", engine, dtype, "--json", str(file)]
         command += ["--robots", *args.robots, "--batches", *map(str, batches)]
-        command += ["--quick"] if args.quick else []
+        command += ["--quick"] * args.quick + ["--cpu-time"] * args.cpu_time
         result = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
         if result.returncode:
             lines = result.stderr.strip().splitlines() or ["no message"]
@@ -69,7 +69,9 @@ def section(args):
     engine, dtype = args.section
     rows = []
     effort = QUICK if args.quick else FULL
-    for row in _sections.run(engine, dtype, args.robots, args.batches, effort):
+    if args.cpu_time:
+        effort = dataclasses.replace(effort, clock=time.process_time)
+    for row in _sections.run(engine, dtype, args.robots, args.batches, effort, quick=args.quick):
         rows.append(dataclasses.asdict(row))
         Path(args.json).write_text(json.dumps(rows), encoding="utf-8")
 
@@ -87,7 +89,7 @@ def header(core: int | None) -> str:
     return (
         f"{_processor()}, {where}, Python {platform.python_version()}\n{', '.join(versions)}\n"
         f"XLA_FLAGS={ONE_THREAD}, for MJX also {KINDER['mjx']},\nfor frax also {KINDER['frax']}\n"
-        "Times in us an evaluation, best and median; compile (tracing included) in s. `x C++`: best time\n"
+        "Times in us an evaluation, best and median; compile: tracing and compiling in s. `x C++`: best time\n"
         "over Pinocchio's in float64 at the largest batch, from its own loop in C++ where it has one; the\n"
         "others are called from Python, less the time of the same call on a robot of one joint. Gradients\n"
         "are put beside its forward dynamics. Every value was compared with Pinocchio's.\n"
@@ -119,15 +121,13 @@ def table(rows: list[Row]) -> str:
     out = []
     for robot, dtype in dict.fromkeys((r.robot, r.dtype) for r in rows):
         out.append(f"\n{robot}, {dtype}")
-        out.append(
-            f"{'work':29}{'batch':>6}  {'engine':26}{'compile':>8}{'best':>11}{'median':>11}{'x C++':>8}"
-        )
+        out.append(f"{'work':29}{'batch':>6}  {'engine':26}{'compile':>8}{'best':>11}{'median':>11}{'x C++':>8}")
         chosen = [r for r in rows if (r.robot, r.dtype) == (robot, dtype)]
         for r in sorted(chosen, key=lambda r: (works.index(r.work), r.batch)):
             ratio = r.best_us / against[robot, r.work] if (robot, r.work) in against else float("nan")
             compile_s = f"{r.compile_s:8.2f}" if r.compile_s else f"{'':8}"
             times = f"{r.best_us:11.3f}{r.median_us:11.3f}{ratio:8.2f}"
-            out.append(f"{r.work:29}{r.batch:6}  {r.engine:26}{compile_s}{times}")
+            out.append(f"{r.work:29}{r.batch:6}  {r.engine:26}{r.note or compile_s + times}")
     return "\n".join(out)
 
 
@@ -136,6 +136,7 @@ def parse(argv=None):
     parser.add_argument("--quick", action="store_true", help="below three minutes, less exact")
     parser.add_argument("--json", metavar="FILE", help="write the rows to a file as well")
     parser.add_argument("--core", type=int, default=-1, help="core to run on (default: the last one)")
+    parser.add_argument("--cpu-time", action="store_true", help="processor time, where others share the core")
     parser.add_argument("--no-pin", action="store_true", help="do not pin to a core")
     parser.add_argument("--robots", nargs="+", default=["panda", "humanoid"])
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
@@ -162,9 +163,7 @@ def main(argv=None):
     print(table(rows))
     print(f"\n{time.perf_counter() - start:.0f} s in all")
     if args.json:
-        Path(args.json).write_text(
-            json.dumps([dataclasses.asdict(r) for r in rows], indent=1), encoding="utf-8"
-        )
+        Path(args.json).write_text(json.dumps([dataclasses.asdict(r) for r in rows], indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

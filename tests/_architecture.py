@@ -101,9 +101,7 @@ def exports(root: Path, tree: ast.Module) -> Iterator[tuple[ast.ImportFrom, ast.
 
 def known_units(root: Path) -> list[str]:
     """Every file and folder under the package has a layer."""
-    found = {
-        unit_of(root, path) for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts
-    }
+    found = {unit_of(root, path) for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     return [f"{unit}: has no layer" for unit in sorted(found - LAYER.keys() - {"__init__", "py.typed"})]
 
 
@@ -159,9 +157,7 @@ def modules_are_private(root: Path) -> list[str]:
 def files_are_short(root: Path) -> list[str]:
     """A file that grows past the limit hides two ideas."""
     counts = {path: path.read_text(encoding="utf-8").count("\n") for path, _ in sources(root)}
-    return [
-        f"{path}: {count} lines, at most {MAX_LINES}" for path, count in counts.items() if count > MAX_LINES
-    ]
+    return [f"{path}: {count} lines, at most {MAX_LINES}" for path, count in counts.items() if count > MAX_LINES]
 
 
 def nothing_is_unfinished(root: Path) -> list[str]:
@@ -170,8 +166,7 @@ def nothing_is_unfinished(root: Path) -> list[str]:
     def empty(function: ast.FunctionDef) -> bool:
         body = function.body[1:] if ast.get_docstring(function) else function.body
         return all(
-            isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
-            for s in body
+            isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)) for s in body
         )
 
     violations = []

@@ -71,10 +71,7 @@ CASES: dict[Rule, list[tuple[dict[str, str], str]]] = {
     ],
     rules.implemented_methods_are_final: [
         (
-            {
-                "_a.py": "class AbstractA:\n    def f(self): return 1\n"
-                "class B(AbstractA):\n    def f(self): return 2"
-            },
+            {"_a.py": "class AbstractA:\n    def f(self): return 1\nclass B(AbstractA):\n    def f(self): return 2"},
             "_a.B: overrides AbstractA.f",
         ),
         (

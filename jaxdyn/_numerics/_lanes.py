@@ -95,7 +95,8 @@ class _Vjp:
 
 
 def _num_lanes(flat: Flat) -> int:
-    return max((x.shape[-1] for x in flat), default=1)
+    sizes = [x.shape[-1] for x in flat]
+    return 0 if 0 in sizes else max(sizes, default=1)
 
 
 def _lane_broadcast(x, lanes: int):
@@ -140,9 +141,7 @@ def _batch_size(args, batched) -> int | None:
 
 def _abstract(*args, fun, batched, reduced):
     size = _batch_size(args, batched)
-    events = tuple(
-        (x.shape[1:] if b else x.shape, jnp.dtype(x.dtype)) for x, b in zip(args, batched, strict=True)
-    )
+    events = tuple((x.shape[1:] if b else x.shape, jnp.dtype(x.dtype)) for x, b in zip(args, batched, strict=True))
     lead = () if size is None else (size,)
     return [
         jax.core.ShapedArray(shape if r else (*lead, *shape), dtype)
@@ -191,9 +190,7 @@ def _transpose(cts, *args, fun, batched, reduced):
         num_in, wrt = fun.num_in, tuple(fun.wrt[i - fun.num_in] for i in linear)
     else:
         base, num_in, wrt = fun, len(args), linear
-        primals = tuple(
-            jnp.zeros(x.aval.shape, x.aval.dtype) if ad.is_undefined_primal(x) else x for x in args
-        )
+        primals = tuple(jnp.zeros(x.aval.shape, x.aval.dtype) if ad.is_undefined_primal(x) else x for x in args)
     anyb = any(batched)
     reduced = reduced or (False,) * len(cts)
     out = lanes_p.bind(
@@ -212,9 +209,7 @@ def _transpose(cts, *args, fun, batched, reduced):
 def _batch(args, dims, *, fun, batched, reduced):
     args = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]
     size = next(x.shape[0] for x, d in zip(args, dims, strict=True) if d is not None)
-    inner = next(
-        (x.shape[0 if d is None else 1] for x, d, b in zip(args, dims, batched, strict=True) if b), None
-    )
+    inner = next((x.shape[0 if d is None else 1] for x, d, b in zip(args, dims, batched, strict=True) if b), None)
     if inner is None:
         new = tuple(d is not None for d in dims)
         out = lanes_p.bind(*args, fun=fun, batched=new, reduced=())
@@ -317,22 +312,29 @@ def _in_blocks(*args, fun, batched, reduced):
     ]
 
 
-# What XLA's whole-function emitter is known to take. Anything else (matrix products, scatters, sorts,
-# library calls, which a user's own joint may contain) is lowered as ordinary operations instead.
+# What XLA's whole-function emitter is known to take. Anything else is lowered as ordinary operations: matrix
+# products, scatters, sorts and library calls, which a user's own joint may contain, and sums along an axis,
+# which XLA hands to a library when they are large. Kernels that matter add their components explicitly.
 _EMITTABLE = frozenset(
-    """abs acos acosh add add_any and asin asinh atan atan2 atanh broadcast_in_dim cbrt ceil clamp
-    closed_call concatenate cond convert_element_type copy copy_p cos cosh custom_jvp_call
-    custom_vjp_call div dynamic_slice dynamic_update_slice eq erf exp exp2 expand_dims expm1 floor gather ge gt
-    integer_pow iota is_finite jit le log log1p logistic lt max min mul ne neg nextafter not optimization_barrier
-    or pad pjit platform_index pow reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum rem reshape rev round
-    rsqrt scan select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh slice
-    split sqrt square squeeze stack stop_gradient sub tan tanh transpose unstack while xor zeros_like""".split()
+    """abs acos acosh add add_any and asin asinh atan atan2 atanh broadcast_in_dim cbrt ceil clamp closed_call
+    concatenate cond convert_element_type copy copy_p cos cosh custom_jvp_call custom_vjp_call div dynamic_slice
+    dynamic_update_slice eq erf exp exp2 expand_dims expm1 floor gather ge gt integer_pow iota is_finite jit le
+    log log1p logistic lt max min mul ne neg nextafter not optimization_barrier or pad pjit platform_index pow
+    reduce_and reduce_or rem reshape rev round rsqrt scan select_n shift_left shift_right_arithmetic
+    shift_right_logical sign sin sinh slice split sqrt square squeeze stack stop_gradient sub tan tanh transpose
+    unstack while xor zeros_like""".split()
 )
+
+
+def _takes(eqn) -> bool:
+    if eqn.primitive.name == "reduce_sum":  # over axes of length one it is a reshape
+        return all(eqn.invars[0].aval.shape[k] == 1 for k in eqn.params["axes"])
+    return eqn.primitive.name in _EMITTABLE
 
 
 def _is_emittable(jaxpr) -> bool:
     inner = (sub for eqn in jaxpr.eqns for sub in jax.extend.core.jaxprs_in_params(eqn.params))
-    return all(e.primitive.name in _EMITTABLE for e in jaxpr.eqns) and all(map(_is_emittable, inner))
+    return all(map(_takes, jaxpr.eqns)) and all(map(_is_emittable, inner))
 
 
 @ft.lru_cache(maxsize=4096)
@@ -363,7 +365,7 @@ def _lower_block(ctx, *args, fun):
         return mlir.lower_fun(jax.extend.core.jaxpr_as_fun(jaxpr), multiple_results=True)(ctx, *args)
     ctx = ctx.replace(avals_out=[*ctx.avals_out, jax.core.ShapedArray((), jnp.float32)])
     out = mlir.lower_fun(_outline(jaxpr), multiple_results=True)(ctx, *args)
-    call = mlir.flatten_ir_values(out)[0].owner
+    call = jax.tree.leaves(list(out))[0].owner
     if call.name == "func.call":
         text = mlir.ir.StringAttr.get
         hints = {"xla_cpu_small_call": text("true"), "inlineable": text("false")}

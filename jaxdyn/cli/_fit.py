@@ -59,9 +59,7 @@ def perturbation(model: Model, key, size: float = 0.4) -> Parameters:
     """Random factors between `exp(-size)` and `exp(size)`."""
     sizes = (len(fitted_links(model)), model.nv, model.nv)
     keys = jax.random.split(key, 3)
-    return Parameters(
-        *(jax.random.uniform(k, (n,), float, -size, size) for k, n in zip(keys, sizes, strict=True))
-    )
+    return Parameters(*(jax.random.uniform(k, (n,), float, -size, size) for k, n in zip(keys, sizes, strict=True)))
 
 
 def excitation(model: Model, key, samples: int, duration: float = 10.0, harmonics: int = 5):
@@ -92,7 +90,7 @@ def generated_log(model: Model, key, samples: int, noise: float) -> Log:
     return Log(q, v, a, clean + noise * jax.random.normal(disturbance, clean.shape))
 
 
-def residuals(model: Model, log: Log, noise: float, p: Parameters):
+def residuals(model: Model, log: Log, noise, p: Parameters):
     """Efforts of the model minus those of the log, in units of the noise."""
     return (efforts(with_parameters(model, p), log.q, log.v, log.a) - log.effort) / noise
 
@@ -119,12 +117,10 @@ def descent(model: Model, noise: float, rate: float, steps: int):
     return init, run
 
 
-def standard_errors(model: Model, log: Log, noise: float, p: Parameters) -> Parameters:
+def standard_errors(model: Model, log: Log, noise, p: Parameters) -> Parameters:
     """Of the logarithms, from the Fisher information `J^T J` of the log."""
     flat, unravel = jax.flatten_util.ravel_pytree(p)
-    columns = jax.vmap(
-        lambda e: jax.jvp(lambda x: residuals(model, log, noise, unravel(x)), (flat,), (e,))[1]
-    )
+    columns = jax.vmap(lambda e: jax.jvp(lambda x: residuals(model, log, noise, unravel(x)), (flat,), (e,))[1])
     jacobian = columns(jnp.eye(flat.size)).reshape(flat.size, -1)
     covariance = jnp.linalg.inv(jacobian @ jacobian.T)
     return unravel(jnp.sqrt(jnp.diag(covariance)))

@@ -16,7 +16,7 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser("jaxdyn", description="Differentiable multibody dynamics in JAX.")
     parser.add_argument("--version", action="version", version=f"jaxdyn {version('jaxdyn')}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="command")
+    commands = parser.add_subparsers(title="commands", required=True, dest="command")
     tour = commands.add_parser("tour", help="what the library does, shown on a seven-joint arm")
     tour.add_argument("--out", type=Path, default=Path("jaxdyn-tour"), metavar="DIR", help="where plots go")
     tour.set_defaults(run=_tour)

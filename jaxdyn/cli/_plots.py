@@ -84,8 +84,8 @@ def single(draw: Callable[[Axes, Results], None], results: Results) -> Figure:
 
 def overview(results: Results) -> Figure:
     """The whole tour on one page."""
-    figure = canvas(14, 6.0)
-    grid = figure.add_gridspec(2, 3, width_ratios=(1.2, 1, 1.25))
+    figure = canvas(14.0, 6.0)
+    grid = figure.add_gridspec(2, 3, width_ratios=(1.4, 1, 1.25))
     paths(figure, figure.add_subplot(grid[:, 0]), results)
     angle(figure.add_subplot(grid[0, 1]), results, 3)
     energies(figure.add_subplot(grid[1, 1]), results)
@@ -96,7 +96,7 @@ def overview(results: Results) -> Figure:
 
 def joints(results: Results) -> Figure:
     """Every joint's angle over the batch."""
-    figure = canvas(13, 6.5)
+    figure = canvas(13.0, 6.5)
     for k, axes in enumerate(figure.subplots(2, 4).flat):
         if k < results.robot.nv:
             angle(axes, results, k)

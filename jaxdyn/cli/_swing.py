@@ -27,8 +27,8 @@ def lossless(model: Model) -> Model:
     return eqx.tree_at(friction, model, (jnp.zeros(model.nv),) * 2)
 
 
-def swing(model: Model, q, v, duration: float, saved: int, step: float = STEP):
-    """Motion from rest or not, driven by gravity and the joints' own losses: q and v at `saved` times.
+def swing(model: Model, q, v, duration: float, saveat: diffrax.SaveAt) -> Any:
+    """Motion driven by gravity and the joints' own losses: `(q, v)` at the times of `saveat`.
 
     All joints are revolute, so that `qdot = v`.
     """
@@ -37,17 +37,16 @@ def swing(model: Model, q, v, duration: float, saved: int, step: float = STEP):
         q, v = state
         return v, forward_dynamics(model, q, v, passive_forces(model, q, v))
 
-    steps = round(duration / step)
     return diffrax.diffeqsolve(
         diffrax.ODETerm(field),
         diffrax.Tsit5(),
         t0=0.0,
         t1=duration,
-        dt0=step,
+        dt0=STEP,
         y0=(q, v),
         args=model,
-        saveat=diffrax.SaveAt(ts=jnp.linspace(0, duration, saved + 1)[1:]),
-        max_steps=steps + 2,
+        saveat=saveat,
+        max_steps=round(duration / STEP) + 2,
     ).ys
 
 
@@ -74,8 +73,9 @@ def starts(model: Model, samples: int, seed: int = 0):
 
 
 def segment_function(duration: float, saved: int):
-    """A batch of swings over one segment of time."""
-    return jax.vmap(lambda model, q, v: swing(model, q, v, duration, saved), in_axes=(None, 0, 0))
+    """A batch of swings over one segment of time, seen `saved` times."""
+    saveat = diffrax.SaveAt(ts=jnp.linspace(0, duration, saved + 1)[1:])
+    return jax.vmap(lambda model, q, v: swing(model, q, v, duration, saveat), in_axes=(None, 0, 0))
 
 
 def energy(model: Model, q, v):
@@ -115,7 +115,7 @@ class Sensitivities(NamedTuple):
 
 def outcome(model: Model, q, v, duration: float):
     """Height of the tool after a swing."""
-    qs, _ = swing(model, q, v, duration, 1)
+    qs, _ = swing(model, q, v, duration, diffrax.SaveAt(t1=True))
     return tool(model, qs[-1])[2]
 
 

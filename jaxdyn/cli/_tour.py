@@ -144,9 +144,7 @@ def differentiate(report: Report, robot: Model, size: Size):
     theirs = _swing.central_differences(model, jax.jit(jax.vmap(height))(batch), DIFFERENCE)
     report.section(f"Derivatives: height of the tool after {size.differentiated:g} s of one swing")
     report.row("height", f"{float(value):.4f} m")
-    report.row(
-        "gradient in every leaf of the robot", f"{seconds * 1e3:.0f} ms, compiled in {compiling:.1f} s"
-    )
+    report.row("gradient in every leaf of the robot", f"{seconds * 1e3:.0f} ms, compiled in {compiling:.1f} s")
     report.table(
         ("in the", "length [m/m]", "differences", "mass [m/kg]", "differences"),
         (
@@ -158,9 +156,7 @@ def differentiate(report: Report, robot: Model, size: Size):
     )
     for what in ("length", "mass"):
         a, b = getattr(ours, what), getattr(theirs, what)
-        report.check(
-            f"in the {what}, largest difference, relative", np.abs(a - b).max() / np.abs(b).max(), 1e-6
-        )
+        report.check(f"in the {what}, largest difference, relative", np.abs(a - b).max() / np.abs(b).max(), 1e-6)
     return ours, theirs
 
 

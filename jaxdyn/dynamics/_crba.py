@@ -1,6 +1,7 @@
 """The mass matrix by composite bodies, and what else is a product of subspaces and composite inertias."""
 
 import jax.numpy as jnp
+import numpy as np
 
 from jaxdyn._numerics import kernel
 from jaxdyn.model import Topology
@@ -44,12 +45,22 @@ def subtree_sum(t: Topology, xs, lanes: int, dtype):
 
 
 def outer(left, right):
-    """`left_i . right_j` for all pairs, from six-vectors over degrees of freedom."""
-    rows = ((*left[0], *left[1]), (*right[0], *right[1]))
-    total = rows[0][0][:, None] * rows[1][0][None]
-    for x, y in zip(rows[0][1:], rows[1][1:], strict=True):
+    """`left_i . right_j` for all pairs, from vectors over degrees of freedom in flat components."""
+    total = left[0][:, None] * right[0][None]
+    for x, y in zip(left[1:], right[1:], strict=True):
         total = total + x[:, None] * y[None]
     return total
+
+
+def masked(t: Topology, above, below):
+    """Entry (i, j) from `above` where i carries j, from `below` where j carries i, zero elsewhere."""
+    carries = t.dof_ancestors
+    return jnp.where(carries[..., None], above, jnp.where(carries.T[..., None], below, 0))
+
+
+def diagonal(x):
+    """Diagonal matrices out of `(n, lanes)`."""
+    return jnp.where(np.eye(x.shape[0], dtype=bool)[..., None], x[:, None], 0)
 
 
 def _mass_matrix(t: Topology, b: Bodies, q):
@@ -61,11 +72,8 @@ def _mass_matrix(t: Topology, b: Bodies, q):
     composite = tuple(to_dofs(t, x) for x in total)
     s = world_subspace(t, r, p, s)
     force = apply_inertia((composite[0], composite[1:4], composite[4:]), s)
-    product = outer(s, force)  # S_i . (I_j S_j), right where body i carries body j
-    upper = jnp.asarray(t.dof_ancestors)[..., None]
-    lower = jnp.asarray(t.dof_ancestors.T)[..., None]
-    matrix = jnp.where(upper, product, jnp.where(lower, jnp.swapaxes(product, 0, 1), 0))
-    return matrix + jnp.eye(t.full_nv, dtype=dtype)[..., None] * b.armature[:, None]
+    s, force = (*s[0], *s[1]), (*force[0], *force[1])
+    return masked(t, outer(s, force), outer(force, s)) + diagonal(b.armature)
 
 
 mass_matrix_kernel = kernel(_mass_matrix)

@@ -18,6 +18,7 @@ and Singh, Russo and Wensing (2022) without their recursion. `B psi` needs the a
 `B psi = (2 (tr J - J^T) psi_w, 2 psi_w x p)`.
 """
 
+import functools as ft
 from typing import Any
 
 import equinox as eqx
@@ -27,7 +28,7 @@ import numpy as np
 
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Float
-from jaxdyn.dynamics._crba import apply_inertia, subtree_sum
+from jaxdyn.dynamics._crba import apply_inertia, diagonal, masked, outer, subtree_sum
 from jaxdyn.dynamics._forward import forward_dynamics
 from jaxdyn.dynamics._inverse import checked_state
 from jaxdyn.dynamics._loads import body_loads
@@ -87,11 +88,9 @@ def _apply_b_transposed(push, spread, s):
     return tuple(2 * (x + trace * y - z) for x, y, z in zip(turn, s[0], along, strict=True))
 
 
-def _dots(left, right):
-    total = left[0][:, None] * right[0][None]
-    for x, y in zip(left[1:], right[1:], strict=True):
-        total = total + x[:, None] * y[None]
-    return total
+def _chosen(t: Topology, mask, x):
+    """A six-vector over bodies at the masked degrees of freedom, zero elsewhere."""
+    return jax.tree.map(lambda y: jnp.where(mask[:, None], to_dofs(t, y), 0), x)
 
 
 def _varying(t: Topology, b: Bodies, q, v, a):
@@ -112,8 +111,7 @@ def _varying(t: Topology, b: Bodies, q, v, a):
         as_tangent = lambda x, like: jnp.broadcast_to(jnp.asarray(x, like.dtype)[:, None], like.shape)
         _, (ds, dbias) = jax.jvp(lambda x: at(x, v), (q,), (as_tangent(dq, q),))
         _, (_, dbias_v) = jax.jvp(lambda x: at(q, x), (v,), (as_tangent(dv, v),))
-        own = jnp.asarray(number == m)[:, None]
-        pick = lambda x, own=own: jax.tree.map(lambda y: jnp.where(own, to_dofs(t, y), 0), x)
+        pick = ft.partial(_chosen, t, number == m)
         total = lambda rate, ds=ds: jax.tree.map(lambda s: to_bodies(t, s * rate), ds)
         parts = (pick(total(v)), pick(c.add6(total(a), dbias)), pick(dbias_v))
         slope, curve, gain = (
@@ -155,31 +153,18 @@ def _derivatives(t: Topology, b: Bodies, q, v, a, external):
     weight = apply_inertia(ten, s)
     back = _apply_b_transposed(push, spread, s)
 
-    carries = t.dof_ancestors
-    same = jnp.asarray(carries & carries.T)[..., None]
-    up, down = jnp.asarray(carries)[..., None], jnp.asarray(carries.T)[..., None]
     flat_s, flat_w = (*s[0], *s[1]), (*weight[0], *weight[1])
     below = (*flat_w, *back)
-    comoving = _dots(flat_s, (*comoving[0], *comoving[1]))
+    inner = outer(flat_s, (*comoving[0], *comoving[1]))
     local_force = c.force_to_local(r, p, force)
     for columns, ds in turns:
-        comoving = comoving + jnp.where(columns[None, :, None], c.dot6(ds, local_force)[:, None], 0)
-    dq = jnp.where(
-        same,
-        comoving,
-        jnp.where(
-            up,
-            _dots(flat_s, (*above[0], *above[1])),
-            jnp.where(down, _dots(below, (*alpha[0], *alpha[1], *psi[0])), 0),
-        ),
-    )
-    dv = jnp.where(
-        up,
-        _dots(flat_s, (*for_v[0], *for_v[1])),
-        jnp.where(down, _dots(below, (*alpha_v[0], *alpha_v[1], *s[0])), 0),
-    )
-    da = jnp.where(up, _dots(flat_s, flat_w), jnp.where(down, _dots(flat_w, flat_s), 0))
-    return dq, dv, da + jnp.eye(t.full_nv, dtype=dtype)[..., None] * b.armature[:, None]
+        inner = inner + jnp.where(columns[None, :, None], c.dot6(ds, local_force)[:, None], 0)
+    same = (t.dof_ancestors & t.dof_ancestors.T)[..., None]
+    dq_above = jnp.where(same, inner, outer(flat_s, (*above[0], *above[1])))
+    dq = masked(t, dq_above, outer(below, (*alpha[0], *alpha[1], *psi[0])))
+    dv = masked(t, outer(flat_s, (*for_v[0], *for_v[1])), outer(below, (*alpha_v[0], *alpha_v[1], *s[0])))
+    da = masked(t, outer(flat_s, flat_w), outer(flat_w, flat_s)) + diagonal(b.armature)
+    return dq, dv, da
 
 
 derivatives_kernel = kernel(_derivatives)

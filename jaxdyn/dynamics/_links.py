@@ -27,9 +27,7 @@ def skew(x):
 def motion_cross(v, m):
     """`v x m`."""
     w = jnp.cross(v[..., :3], m[..., :3])
-    return jnp.concatenate(
-        [w, jnp.cross(v[..., :3], m[..., 3:]) + jnp.cross(v[..., 3:], m[..., :3])], axis=-1
-    )
+    return jnp.concatenate([w, jnp.cross(v[..., :3], m[..., 3:]) + jnp.cross(v[..., 3:], m[..., :3])], axis=-1)
 
 
 def force_cross(v, f):

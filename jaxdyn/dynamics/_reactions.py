@@ -77,7 +77,7 @@ def _along_joints(model: Model, s, effort, links):
     return jnp.asarray(member, local.dtype) @ (strength[:, None] * local)
 
 
-def work(times: Float[Array, " n"], power: Float[Array, "n *rest"]) -> Float[Array, "n *rest"]:
+def work(times: Float[Array, " n"], power: Float[Array, " n *rest"]) -> Float[Array, " n *rest"]:
     """Work done up to each time, the integral of `power` by the trapezoidal rule, J."""
     widths = (times[1:] - times[:-1]).reshape(-1, *[1] * (power.ndim - 1))
     steps = widths * (power[1:] + power[:-1]) / 2

@@ -121,9 +121,7 @@ def pullback(t: Topology, args, cts):
         v_sum = c.add6(v_sum, vbar, c.cross_force(rate, a_sum))
         v_own = c.add6(v_sum, c.scale6(-1, c.cross_force(v, a_sum)))
         held = c.add6(c.cross_force(nu, f), c.cross_force(v, vbar), c.cross_force(a, abar))
-        own = c.add6(
-            c.cross_force(virtual, f_sum), c.cross_force(acceleration, a_sum), c.cross_force(rate, v_own)
-        )
+        own = c.add6(c.cross_force(virtual, f_sum), c.cross_force(acceleration, a_sum), c.cross_force(rate, v_own))
         w_sum = c.add6(w_sum, c.scale6(-1, held), own)
         out = tuple(c.force_to_local(r, p, x) for x in (f_sum, a_sum, v_own, w_sum))
         return (f_sum, a_sum, v_sum, w_sum), (out, abar[1])
@@ -156,10 +154,15 @@ def pullback(t: Topology, args, cts):
         jnp.stack(inertia_ct, axis=1),
         joints_ct,
         lam * a,
-        jnp.stack([-x.sum(0) for x in abar]),
+        jnp.stack([-x for x in _total(abar)]),
     )
     external_ct = -rc.stack6(c.motion_to_local(r, p, nu))
     return bodies_ct, q_ct, v_ct + v_bias_ct, a_ct, external_ct
+
+
+def _total(x):
+    """Sum over bodies, as a scan: a large reduction would leave the block that is compiled as one."""
+    return jax.lax.scan(lambda s, y: (c.add(s, y), None), tuple(jnp.zeros_like(y[0]) for y in x), x)[0]
 
 
 def _momentum(mass, centre, inertia, m):

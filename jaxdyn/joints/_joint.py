@@ -84,15 +84,14 @@ def rows(*components):
 
 def unit(axis):
     """The axis at unit length, wherever it is used: the leaf itself may have any length but zero."""
-    return axis / jnp.sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2])
+    length = jnp.sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2])
+    return jnp.stack([axis[k] / length for k in range(3)])
 
 
 def identity(like):
     """`(R, p)` of no displacement, shaped after the component `like`."""
     one, zero = jnp.ones_like(like), jnp.zeros_like(like)
-    return jnp.stack(
-        [jnp.stack([one, zero, zero]), jnp.stack([zero, one, zero]), jnp.stack([zero, zero, one])]
-    )
+    return jnp.stack([jnp.stack([one, zero, zero]), jnp.stack([zero, one, zero]), jnp.stack([zero, zero, one])])
 
 
 def subspace_of(transform, q, nq: int):
@@ -106,10 +105,7 @@ def subspace_of(transform, q, nq: int):
         (r, _), (dr, dp) = jax.jvp(transform, (q,), (dq,))
         spin = lambda i, j: sum(r[m, i] * dr[m, j] for m in range(3))  # noqa: B023
         columns.append(
-            jnp.stack(
-                [spin(2, 1), spin(0, 2), spin(1, 0)]
-                + [sum(r[m, i] * dp[m] for m in range(3)) for i in range(3)]
-            )
+            jnp.stack([spin(2, 1), spin(0, 2), spin(1, 0)] + [sum(r[m, i] * dp[m] for m in range(3)) for i in range(3)])
         )
     return jnp.stack(columns, axis=1)
 
@@ -117,7 +113,7 @@ def subspace_of(transform, q, nq: int):
 def bias_of(subspace, q, v):
     """`Sdot v` for a joint with `qdot = v`."""
     _, ds = jax.jvp(subspace, (q,), (v,))
-    return (ds * v[None]).sum(1)
+    return sum(ds[:, k] * v[k] for k in range(v.shape[0]))
 
 
 def as_float(x):

@@ -19,9 +19,7 @@ class Planar(AbstractJoint):
     def transform(self, q):
         s, c = sincos(q[2])
         one, zero = jnp.ones_like(s), jnp.zeros_like(s)
-        rotation = jnp.stack(
-            [jnp.stack([c, -s, zero]), jnp.stack([s, c, zero]), jnp.stack([zero, zero, one])]
-        )
+        rotation = jnp.stack([jnp.stack([c, -s, zero]), jnp.stack([s, c, zero]), jnp.stack([zero, zero, one])])
         return rotation, jnp.stack([q[0], q[1], zero])
 
     def subspace(self, q):

@@ -11,9 +11,7 @@ from jaxdyn.spatial import axis_angle_to_matrix
 
 
 def _product(a, b):
-    return jnp.stack(
-        [jnp.stack([sum(a[i, k] * b[k, j] for k in range(3)) for j in range(3)]) for i in range(3)]
-    )
+    return jnp.stack([jnp.stack([sum(a[i, k] * b[k, j] for k in range(3)) for j in range(3)]) for i in range(3)])
 
 
 class Universal(AbstractVectorJoint):

@@ -43,9 +43,7 @@ def _own_joints(model: Model) -> tuple[Any, ...]:
     if not t.mimics:
         return model.joints
     rows = [np.array(m, int) for m in _members(t)]
-    return tuple(
-        jax.tree.map(lambda x, r=r: x[r], joint) for joint, r in zip(model.joints, rows, strict=True)
-    )
+    return tuple(jax.tree.map(lambda x, r=r: x[r], joint) for joint, r in zip(model.joints, rows, strict=True))
 
 
 def _split(t: Topology, x, which: int) -> dict[int, Any]:

@@ -45,9 +45,7 @@ def _link_poses(t: Topology, b: Bodies, offset_r, offset_p, q):
     place = lambda x, home: jnp.take(jnp.concatenate([x, jnp.full_like(x[:1], home)]), rows, axis=0)
     body_r = tuple(tuple(place(r[i][j], float(i == j)) for j in range(3)) for i in range(3))
     body_p = tuple(place(x, 0.0) for x in p)
-    own_r = tuple(
-        tuple(jnp.where(fixed, offset_r[:, i, j], float(i == j)) for j in range(3)) for i in range(3)
-    )
+    own_r = tuple(tuple(jnp.where(fixed, offset_r[:, i, j], float(i == j)) for j in range(3)) for i in range(3))
     own_p = tuple(jnp.where(fixed, offset_p[:, i], 0.0) for i in range(3))
     return _stack(*rc.chain((body_r, body_p), (own_r, own_p)))
 

@@ -74,9 +74,7 @@ def _jacobian(static: tuple[Topology, int, AbstractReference], b: Bodies, frame_
     return jnp.stack([jnp.stack(row) for row in pose[0]]), jnp.stack(pose[1]), matrix
 
 
-def frame_evaluator(
-    model: Model, name: str, reference: AbstractReference
-) -> Callable[[Any], tuple[Pose, Any]]:
+def frame_evaluator(model: Model, name: str, reference: AbstractReference) -> Callable[[Any], tuple[Pose, Any]]:
     """A function of q that gives pose and Jacobian of a frame, what does not depend on q done beforehand."""
     place = locate(model, name)
     if place.body < 0:
@@ -105,9 +103,7 @@ def frame_pose(model: Model, q: Config, name: str) -> Pose:
     return _at(rotation, translation, place)
 
 
-def frame_velocity(
-    model: Model, q: Config, v: Velocity, name: str, *, reference: AbstractReference = LOCAL
-) -> Vec6:
+def frame_velocity(model: Model, q: Config, v: Velocity, name: str, *, reference: AbstractReference = LOCAL) -> Vec6:
     """Spatial velocity of the link or frame called `name`, `J v`: angular (rad/s), then linear (m/s).
 
     `reference` is `LOCAL` (frame's axes and origin), `WORLD` (world's axes and origin) or `WORLD_ALIGNED`

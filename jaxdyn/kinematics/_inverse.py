@@ -140,6 +140,12 @@ def _within(model: Model, q):
     return jnp.clip(q, model.limits.lower, model.limits.upper)
 
 
+def _at_limits(model: Model, q):
+    """q, moving with the limits that it touches: all that a least error depends on, to first order."""
+    lower, upper = model.limits.lower, model.limits.upper
+    return jnp.where(q <= lower, lower, jnp.where(q >= upper, upper, q))
+
+
 def _step(problem: _Problem, evaluate, state: _State, eps: float) -> _State:
     """Judges the trial point, and steps from the better one."""
     model = problem.model
@@ -187,6 +193,7 @@ def _solution_jvp(primals, tangents, *, name: str):
     moved, _ = tangents
     q = _solution(problem, q, name=name)
     _, rate = eqx.filter_jvp(lambda p: _residual(p, name, q), (problem,), (moved,))
+    rate = jnp.zeros(6, q.dtype) if rate is None else rate
     _, j = _linearised(problem, frame_evaluator(problem.model, name, LOCAL), q)
     model = problem.model
     lower, upper = _held(model, q)
@@ -239,7 +246,7 @@ def inverse_kinematics(
         end = _solve(fixed, name, start, limit, max_iterations)
         q, count, stationary = end.q, end.iteration - 1, end.stationary
         q = _solution(problem, q, name=name)
-        residual = _residual(problem, name, q)
+        residual = _residual(problem, name, _at_limits(model, jax.lax.stop_gradient(q)))
     error = safe_norm(residual)
     finite = sound & jnp.isfinite(error)
     converged = sound & (error <= limit)

@@ -5,6 +5,8 @@ keeps its derivative. `Bodies` has one entry a moving body; its placements are r
 *body*.
 """
 
+import functools
+import operator
 from typing import Any
 
 import equinox as eqx
@@ -107,14 +109,19 @@ def _merged_inertia(topology: Topology, links, rotation, translation):
     pad = lambda x: jnp.concatenate([x, jnp.zeros_like(x[:1])])
     gather = lambda x: jnp.take(pad(x), members, axis=0)  # (nb, K, lanes)
     mass = gather(links.mass)
-    total = mass.sum(1)
+    total = added(mass)
     com = tuple(gather(x) for x in com)
     safe = jnp.where(total == 0, 1, total)
-    mean = tuple(jnp.where(total == 0, x[:, 0], (mass * x).sum(1) / safe) for x in com)
+    mean = tuple(jnp.where(total == 0, x[:, 0], added(mass * x) / safe) for x in com)
     d = tuple(x - m[:, None] for x, m in zip(com, mean, strict=True))
     six = tuple(gather(x) for x in six)
-    shifted = tuple((s + mass * t).sum(1) for s, t in zip(six, parallel_axis(d), strict=True))
+    shifted = tuple(added(s + mass * t) for s, t in zip(six, parallel_axis(d), strict=True))
     return total, jnp.stack(mean, axis=1), jnp.stack(shifted, axis=1)
+
+
+def added(x):
+    """Sum along the second axis, term by term."""
+    return functools.reduce(operator.add, (x[:, i] for i in range(x.shape[1])))
 
 
 def parallel_axis(d):
@@ -158,9 +165,7 @@ def joint_states(t: Topology, joints, q, v=None):
         poses[g] = (r, p, s, b, n)
     lin = any(size[2] for size in t.group_sizes)
     biased = v is not None and any(x[3] is not None for x in poses.values())
-    r = tuple(
-        tuple(_over_bodies(t, poses, lambda x, i=i, j=j: x[0][i, j]) for j in range(3)) for i in range(3)
-    )
+    r = tuple(tuple(_over_bodies(t, poses, lambda x, i=i, j=j: x[0][i, j]) for j in range(3)) for i in range(3))
     p = tuple(_over_bodies(t, poses, lambda x, i=i: x[1][i]) for i in range(3)) if lin else None
     s = [_over_dofs(t, poses, k) for k in (range(6) if lin else range(3))]
     zero = 0 * s[0]
@@ -219,7 +224,7 @@ def to_bodies(t: Topology, x):
     at, parts = 0, []
     for g, _, n in t.runs:
         k = t.group_sizes[g][1]
-        parts.append(x[at : at + n * k].reshape(n, k, -1).sum(1))
+        parts.append(added(x[at : at + n * k].reshape(n, k, x.shape[-1])))
         at += n * k
     return _joined(parts)
 

@@ -93,8 +93,7 @@ class ModelBuilder:
         unknown = set(properties) - set(_DEFAULTS) - {"rest"}
         if unknown:
             raise ModelError(
-                f"link {name!r}: unknown joint property {sorted(unknown)}; "
-                f"there are {sorted([*_DEFAULTS, 'rest'])}"
+                f"link {name!r}: unknown joint property {sorted(unknown)}; there are {sorted([*_DEFAULTS, 'rest'])}"
             )
         quat, at = placement(translation, rotation=rotation, quaternion=quaternion, rpy=rpy)
         joint = Fixed() if joint is None else joint
@@ -149,8 +148,7 @@ class ModelBuilder:
                 cast([link.translation for link in links], (3,)),
             ),
             joints=tuple(
-                jax.tree.map(lambda *x: jnp.stack([jnp.asarray(y, dtype) for y in x]), *group)
-                for group in members
+                jax.tree.map(lambda *x: jnp.stack([jnp.asarray(y, dtype) for y in x]), *group) for group in members
             ),
             properties=JointProperties(
                 **{k: _coordinates(own, k, "nv", dtype) for k in _VELOCITY[:5]}, rest=_rest(own, dtype)
@@ -160,9 +158,7 @@ class ModelBuilder:
                 **{k: _coordinates(own, k, "nv", dtype) for k in ("velocity", "effort")},
             ),
             mimic=Mimic(cast([m[2] for m in mimics], ()), cast([m[3] for m in mimics], ())),
-            frames=Placements(
-                cast([f[2] for f in self._frames], (4,)), cast([f[3] for f in self._frames], (3,))
-            ),
+            frames=Placements(cast([f[2] for f in self._frames], (4,)), cast([f[3] for f in self._frames], (3,))),
             gravity=jnp.asarray(self.gravity, dtype),
             topology=topology,
         )
@@ -232,9 +228,7 @@ def _check(link: _Link):
             raise ModelError(f"link {link.name!r} has a centre of mass that is not finite")
     for what, value in (("translation", link.translation), ("rotation", link.rotation)):
         if _is_concrete(value) and not _finite(value):
-            raise ModelError(
-                f"joint {link.joint_name!r} has a {what} that is not finite: {np.asarray(value)}"
-            )
+            raise ModelError(f"joint {link.joint_name!r} has a {what} that is not finite: {np.asarray(value)}")
     if _is_concrete(link.rotation) and np.linalg.norm(np.asarray(link.rotation, float)) < 1e-12:
         raise ModelError(f"joint {link.joint_name!r} has a quaternion of length zero")
     for path, leaf in jax.tree_util.tree_flatten_with_path(link.joint)[0]:
@@ -302,9 +296,7 @@ def _coordinates(links: list[_Link], key: str, size: str, dtype):
         n = getattr(link.joint, size)
         value = jnp.asarray(link.extras.get(key, _DEFAULTS[key]), dtype)
         if value.shape not in ((), (n,)):
-            raise ModelError(
-                f"joint {link.joint_name!r}: {key} has shape {value.shape}, expected {(n,)} or a number"
-            )
+            raise ModelError(f"joint {link.joint_name!r}: {key} has shape {value.shape}, expected {(n,)} or a number")
         parts.append(jnp.broadcast_to(value, (n,)))
     return jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)
 
@@ -315,8 +307,6 @@ def _rest(links: list[_Link], dtype):
         neutral = link.joint.neutral(dtype)
         value = jnp.asarray(link.extras.get("rest", neutral), dtype)
         if value.shape not in ((), neutral.shape):
-            raise ModelError(
-                f"joint {link.joint_name!r}: rest has shape {value.shape}, expected {neutral.shape}"
-            )
+            raise ModelError(f"joint {link.joint_name!r}: rest has shape {value.shape}, expected {neutral.shape}")
         parts.append(jnp.broadcast_to(value, neutral.shape))
     return jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)

@@ -187,7 +187,7 @@ def change_base(
     children in it. A joint moves its child about the child's origin; turned around, that is the frame
     where the joint sits on its former parent. For each such joint that moves, a massless link
     `<parent>_carrier` with that frame is added, to which `<parent>` is fixed by the joint
-    `<parent>_mount`.
+    `<parent>_mount` (with a further underscore where such a name is taken).
 
     Joints that can be turned around have axes that stand still in both links: revolute, continuous,
     prismatic, helical, cylindrical and fixed ones. What held the old base must be a fixed or a free
@@ -206,7 +206,7 @@ def change_base(
         )
     turned: dict[int, list[_Link]] = {}
     for child, parent in itertools.pairwise(path):
-        turned[parent] = _reversed(entries[child], entries[parent])
+        turned[parent] = _reversed(entries[child], entries[parent], model)
     quat, at = _pose(placement(translation, rotation=rotation, quaternion=quaternion, rpy=rpy), model.dtype)
     base = dataclasses.replace(
         entries[path[0]],
@@ -296,7 +296,11 @@ def _path_to_root(model: Model, link: str) -> list[int]:
     return path
 
 
-def _reversed(child: _Link, parent: _Link) -> list[_Link]:
+def _new_name(name: str, taken: tuple[str, ...]) -> str:
+    return _new_name(f"{name}_", taken) if name in taken else name
+
+
+def _reversed(child: _Link, parent: _Link, model: Model) -> list[_Link]:
     """The entries by which `child` carries its former parent, `T_joint^-1 @ T_placement^-1`."""
     quat, at = _inverse(_placed(child))
     if child.joint.nv == 0:
@@ -319,7 +323,7 @@ def _reversed(child: _Link, parent: _Link) -> list[_Link]:
         )
     carrier = dataclasses.replace(
         child,
-        name=f"{parent.name}_carrier",
+        name=_new_name(f"{parent.name}_carrier", model.link_names),
         parent=child.name,
         joint=dataclasses.replace(child.joint, axis=-child.joint.axis),
         inertia=None,
@@ -330,7 +334,7 @@ def _reversed(child: _Link, parent: _Link) -> list[_Link]:
         parent,
         parent=carrier.name,
         joint=Fixed(),
-        joint_name=f"{parent.name}_mount",
+        joint_name=_new_name(f"{parent.name}_mount", model.joint_names),
         rotation=quat,
         translation=at,
         extras={},

@@ -5,7 +5,6 @@ axes make every sum over a subtree a plain addition; an origin that travels with
 accurate in single precision however far it is from home.
 """
 
-import jax
 import jax.numpy as jnp
 
 from jaxdyn.model._bodies import Bodies, joint_states, to_bodies
@@ -15,12 +14,8 @@ from jaxdyn.spatial import _components as c
 
 
 def lanes_of(*arrays) -> int:
-    return max(x.shape[-1] for x in arrays)
-
-
-def zeros3(like):
-    z = jnp.zeros_like(like)
-    return (z, z, z)
+    """Number of lanes that these arrays broadcast to."""
+    return jnp.broadcast_shapes(*((x.shape[-1],) for x in arrays))[0]
 
 
 def root_state(lanes: int, dtype):
@@ -46,11 +41,6 @@ def chain(parent, local):
     """Pose of a body out of its parent's and its own relative one."""
     (rp, pp), (r, p) = parent, local
     return c.matmul(rp, r), c.add(pp, c.rotate(rp, p))
-
-
-def wide(x, lanes: int):
-    """Components at full width: what a scan carries must not change shape."""
-    return jax.tree.map(lambda y: jnp.broadcast_to(y, (*y.shape[:-1], lanes)), x)
 
 
 def poses(t: Topology, b: Bodies, q, lanes: int, *, travelling: bool = True):

@@ -156,9 +156,7 @@ def _arm(builder: ModelBuilder, side: str, sign: float, masses, lengths):
     at = (0.0, sign * lengths["shoulder_width"] / 2, lengths["abdomen"] + 0.85 * lengths["chest"])
     _attach(builder, f"{side}_shoulder", _SHOULDER, "chest", (f"{side}_upper_arm", body), at, sign)
     body = _limb("forearm", masses["forearm"], fore)
-    _attach(
-        builder, f"{side}_elbow", _ELBOW, f"{side}_upper_arm", (f"{side}_forearm", body), (0.0, 0.0, -upper)
-    )
+    _attach(builder, f"{side}_elbow", _ELBOW, f"{side}_upper_arm", (f"{side}_forearm", body), (0.0, 0.0, -upper))
     mass = _without_hubs(masses["hand"], _WRIST)
     share = _SEGMENTS["hand"][2] / 100
     thick = 6 * masses["hand"] / (_DENSITY * jnp.pi * hand)  # product of the other two axes of the ellipsoid
@@ -167,6 +165,26 @@ def _arm(builder: ModelBuilder, side: str, sign: float, masses, lengths):
     at = (0.0, 0.0, -fore)
     _attach(builder, f"{side}_wrist", _WRIST, f"{side}_forearm", (f"{side}_hand", body), at, sign)
     builder.add_frame(f"{side}_fingertip", f"{side}_hand", translation=(0.0, 0.0, -hand))
+
+
+def _trunk(builder: ModelBuilder, masses, lengths):
+    """Abdomen and chest as one link on the waist, and the head."""
+    width, below = lengths["shoulder_width"], lengths["abdomen"]
+    trunk = _slab("abdomen", masses["abdomen"], below, width) + _slab(
+        "chest", masses["chest"], lengths["chest"], width, below
+    )
+    share = 1 - _HUB * (len(_WAIST) - 1)
+    trunk = Inertia(share * trunk.mass, trunk.com, share * trunk.inertia)
+    _attach(builder, "waist", _WAIST, "pelvis", ("chest", trunk), (0.0, 0.0, lengths["pelvis"]))
+    neck = (0.0, 0.0, below + lengths["chest"])
+    head = lengths["head"]
+    weight = _without_hubs(masses["head"], _NECK)
+    radius = jnp.sqrt(3 * masses["head"] / (2 * jnp.pi * _DENSITY * head))
+    skull = ellipsoid((radius, radius, head / 2), mass=weight).moved(
+        (0.0, 0.0, (1 - _SEGMENTS["head"][2] / 100) * head)
+    )
+    _attach(builder, "neck", _NECK, "chest", ("head", skull), neck)
+    builder.add_frame("crown", "head", translation=(0.0, 0.0, head))
 
 
 def humanoid(height=_HEIGHT, mass=_MASS, *, lengths: Mapping[str, object] | None = None) -> Model:
@@ -195,22 +213,7 @@ def humanoid(height=_HEIGHT, mass=_MASS, *, lengths: Mapping[str, object] | None
     builder.add_link("pelvis", "world", Free(), pelvis, joint_name="base")
     for side, sign in (("left", 1.0), ("right", -1.0)):
         _leg(builder, side, sign, masses, lengths)
-    width, below = lengths["shoulder_width"], lengths["abdomen"]
-    trunk = _slab("abdomen", masses["abdomen"], below, width) + _slab(
-        "chest", masses["chest"], lengths["chest"], width, below
-    )
-    share = 1 - _HUB * (len(_WAIST) - 1)
-    trunk = Inertia(share * trunk.mass, trunk.com, share * trunk.inertia)
-    _attach(builder, "waist", _WAIST, "pelvis", ("chest", trunk), (0.0, 0.0, lengths["pelvis"]))
-    neck = (0.0, 0.0, below + lengths["chest"])
-    head = lengths["head"]
-    weight = _without_hubs(masses["head"], _NECK)
-    radius = jnp.sqrt(3 * masses["head"] / (2 * jnp.pi * _DENSITY * head))
-    skull = ellipsoid((radius, radius, head / 2), mass=weight).moved(
-        (0.0, 0.0, (1 - _SEGMENTS["head"][2] / 100) * head)
-    )
-    _attach(builder, "neck", _NECK, "chest", ("head", skull), neck)
-    builder.add_frame("crown", "head", translation=(0.0, 0.0, head))
+    _trunk(builder, masses, lengths)
     for side, sign in (("left", 1.0), ("right", -1.0)):
         _arm(builder, side, sign, masses, lengths)
     return builder.build()

@@ -49,9 +49,7 @@ def _solid(volume, density, mass, per_mass) -> Inertia:
 def box(size, *, density=None, mass=None) -> Inertia:
     """Solid box with edges `size = (x, y, z)`: `Ixx = m (y^2 + z^2) / 12`."""
     x, y, z = (jnp.asarray(size)[i] for i in range(3))
-    return _solid(
-        x * y * z, density, mass, ((y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12)
-    )
+    return _solid(x * y * z, density, mass, ((y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12))
 
 
 def cylinder(radius, length, *, density=None, mass=None) -> Inertia:

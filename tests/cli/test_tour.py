@@ -22,28 +22,14 @@ SMALL = _tour.Size(
 )
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory):
-    """A small tour: its report and the folder of its plots."""
-    out = tmp_path_factory.mktemp("tour") / "plots"
-    return _tour.tour(out, SMALL), out
-
-
-def test_every_check_holds(ran):
-    report, _ = ran
+def test_small_tour(tmp_path):
+    out = tmp_path / "plots"
+    report = _tour.tour(out, SMALL)
     assert report.failures == []
-
-
-def test_plots_are_saved(ran):
-    _, out = ran
+    assert report.done == report.bar.total
     found = {path.name: path.read_bytes() for path in out.iterdir()}
     assert set(found) == {"tour.png", "joints.png", "energies.png", "sensitivities.png", "parameters.png"}
     assert all(data.startswith(b"\x89PNG") and len(data) > 10_000 for data in found.values())
-
-
-def test_steps_are_counted(ran):
-    report, _ = ran
-    assert report.done == report.bar.total
 
 
 def test_figures_come_from_the_robot(capsys):

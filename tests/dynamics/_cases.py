@@ -21,22 +21,18 @@ from tests.oracles import (
 )
 
 TOLERANCE = 1e-10
+CONSTANT = tuple(k for k in PINOCCHIO_KINDS if k not in ("universal", "spherical_zyx"))
 
 
-def _every_kind() -> Model:
-    """Each joint type once, on branches, with a fixed link and a mimicking joint."""
+def _one_of_each(kinds) -> Model:
+    """Each of these joint types once, on branches."""
     rng = np.random.default_rng(11)
     builder = ModelBuilder(gravity=(1.0, -2.0, -9.0))
-    parents = {}
-    for i, kind in enumerate(
-        ("free", *(k for k in ALL_KINDS if k != "free"), "fixed", "revolute", "prismatic")
-    ):
-        parents[i] = "world" if i == 0 else f"l{i - 1 if i % 3 else max(0, i - 3)}"
-        joint = random_joint(rng, kind)
+    for i, kind in enumerate(kinds):
         builder.add_link(
             f"l{i}",
-            parents[i],
-            joint,
+            "world" if i == 0 else f"l{i - 1 if i % 3 else max(0, i - 3)}",
+            random_joint(rng, kind),
             random_inertia(rng),
             translation=0.3 * rng.normal(size=3),
             rotation=random_rotation(rng),
@@ -45,9 +41,33 @@ def _every_kind() -> Model:
             friction=rng.uniform(0.1, 0.3),
             stiffness=rng.uniform(0.5, 1.5),
         )
-    builder.add_mimic(f"l{i}_joint", f"l{i - 1}_joint", ratio=-0.7, offset=0.2)
-    builder.add_frame("tool", f"l{i}", translation=(0.1, -0.2, 0.3), rotation=random_rotation(rng))
+    builder.add_frame("f0", "l1", translation=(0.1, -0.2, 0.3), rotation=random_rotation(rng))
     return builder.build()
+
+
+def _every_kind() -> Model:
+    others = tuple(k for k in ALL_KINDS if k != "free")
+    return _one_of_each(("free", *others[:5], "fixed", *others[5:]))
+
+
+def _geared() -> Model:
+    """A slide geared to a hinge on another branch."""
+    rng = np.random.default_rng(12)
+    builder = ModelBuilder()
+    for name, parent, kind in (("a", "world", "revolute"), ("b", "a", "revolute"), ("c", "a", "prismatic")):
+        builder.add_link(
+            name,
+            parent,
+            random_joint(rng, kind),
+            random_inertia(rng),
+            translation=0.3 * rng.normal(size=3),
+            rotation=random_rotation(rng),
+            armature=0.05,
+            damping=0.2,
+            friction=0.1,
+            stiffness=0.7,
+        )
+    return builder.add_mimic("c_joint", "b_joint", ratio=-0.7, offset=0.2).add_frame("f0", "c").build()
 
 
 def chain(n: int, *, spread: float = 0.1) -> Model:
@@ -69,6 +89,12 @@ _MODELS = {
     "bare": lambda: random_model(4, 9),
     "mujoco": lambda: random_model(5, 10, kinds=MUJOCO_KINDS, floating=True, fixed_fraction=0.15),
     "every": _every_kind,
+    # what compiles fast enough for the default run
+    "few": lambda: _one_of_each(("free", "revolute", "spherical", "universal", "fixed")),
+    # Pinocchio's time derivatives leave out the rate of a joint's own subspace, so for them without the joints
+    # (universal, z-y-x) that have one: its Coriolis matrix times v is not its bias there
+    "constant": lambda: random_model(6, 8, floating=True, fixed_fraction=0.15, kinds=CONSTANT),
+    "geared": _geared,
 }
 
 
@@ -84,10 +110,15 @@ def state(name: str, seed: int = 0):
     return random_state(model(name), seed)
 
 
+#: compiling is nearly all of these tests' time; what users compile with is tested on the three main functions
+QUICK = {"xla_backend_optimization_level": 0}
+MAIN = ("rnea", "mass_matrix", "forward_dynamics")
+
+
 @ft.cache
 def jitted(name: str):
     """A public function of jaxdyn under `jit`."""
-    return jax.jit(getattr(jd, name))
+    return jax.jit(getattr(jd, name), compiler_options=None if name in MAIN else QUICK)
 
 
 def call(name: str, *args):
@@ -108,7 +139,7 @@ def moved(model, q, dv):
 def along(f):
     """`d/ds f(integrate(q, s u), v + s a)` at zero, as a jitted function of `(model, q, u, v, a)`."""
 
-    @jax.jit
+    @ft.partial(jax.jit, compiler_options=QUICK)
     def rate(model, q, u, v, a):
         g = lambda s: f(model, jd.integrate(model, q, s * u), v + s * a)
         return jax.jvp(g, (jnp.zeros((), q.dtype),), (jnp.ones((), q.dtype),))[1]

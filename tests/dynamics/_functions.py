@@ -18,9 +18,7 @@ FUNCTIONS = {
     "potential_energy": lambda m, q, v, a, e: jd.potential_energy(m, q),
     "momentum": lambda m, q, v, a, e: jd.momentum(m, q, v),
     "centroidal_momentum_matrix": lambda m, q, v, a, e: jd.centroidal_momentum_matrix(m, q),
-    "centroidal_momentum_matrix_derivative": lambda m, q, v, a, e: jd.centroidal_momentum_matrix_derivative(
-        m, q, v
-    ),
+    "centroidal_momentum_matrix_derivative": lambda m, q, v, a, e: jd.centroidal_momentum_matrix_derivative(m, q, v),
     "inertial_regressor": lambda m, q, v, a, e: jd.inertial_regressor(m, q, v, a),
     "inertial_parameters": lambda m, q, v, a, e: jd.inertial_parameters(m),
     "joint_reactions": lambda m, q, v, a, e: jd.joint_reactions(m, q, v, a, e),

@@ -1,5 +1,7 @@
 """Lagrange's equations by automatic differentiation, sharing nothing with the package but the joints."""
 
+import functools as ft
+
 import jax
 import jax.numpy as jnp
 
@@ -58,7 +60,7 @@ def energies(m: Model, q, x, xdot):
     return kinetic, -m.links.mass @ (at @ m.gravity)
 
 
-@jax.jit
+@ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 def efforts(m: Model, q, v, a):
     """`d/dt dL/dx' - dL/dx` at x = 0.
 

@@ -1,5 +1,7 @@
 """Identities of rigid-body dynamics at 1e-10, on robots with every joint type."""
 
+import functools as ft
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,14 +9,16 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from tests.dynamics._cases import TOLERANCE, along, call, jitted, model, state, without_armature
+from tests.dynamics._cases import QUICK, TOLERANCE, along, call, jitted, model, state, without_armature
 from tests.oracles import relative_error
 
-ROBOTS = ["single", "tree", "every"]
-robots = pytest.mark.parametrize("robot", ROBOTS)
+slow = lambda x: pytest.param(x, marks=pytest.mark.slow)
+robots = pytest.mark.parametrize("robot", [slow("single"), slow("tree"), slow("every"), "few", "geared"])
+rigid = pytest.mark.parametrize("robot", [slow("single"), slow("tree"), slow("every"), "few"])  # without gears
+quick = ft.partial(jax.jit, compiler_options=QUICK)
 
 
-@jax.jit
+@quick
 def _columns(m, q):
     """`rnea(q, 0, e_k) - rnea(q, 0, 0)`."""
     zero = jnp.zeros(m.nv)
@@ -23,7 +27,7 @@ def _columns(m, q):
     return (jax.vmap(f)(jnp.eye(m.nv)) - f(zero)).T
 
 
-@jax.jit
+@quick
 def _crba_solve(m, q, v, tau, external):
     return jd.forward_dynamics(m, q, v, tau, external, method=jd.crba_solve)
 
@@ -34,7 +38,7 @@ _momentum_rate = along(lambda m, q, v: jd.momentum(m, q, v))
 _centroidal_rate = along(lambda m, q, v: jd.centroidal_momentum_matrix(m, q))
 
 
-@jax.jit
+@quick
 def _potential_gradient(m, q):
     return jax.grad(lambda dq: jd.potential_energy(m, jd.integrate(m, q, dq)))(jnp.zeros(m.nv))
 
@@ -88,7 +92,7 @@ def test_power_balance(robot):
     assert relative_error(_energy_rate(m, q, v, v, a), tau @ v + external) < TOLERANCE
 
 
-@jax.jit
+@quick
 def _velocities(m, q, v):
     return jnp.stack([jd.frame_velocity(m, q, v, name) for name in m.link_names])
 
@@ -103,13 +107,20 @@ def test_coriolis_matrix_makes_mass_rate_skew(robot):
 
 
 @robots
-def test_christoffel_symbols(robot):
-    """Symmetric in the last two indices, and `sum c_ijk v_j v_k = C v`."""
+def test_christoffel_symbols_give_the_coriolis_matrix(robot):
+    """`C_ij = sum of G_ijk v_k`."""
     m, (q, v, *_) = model(robot), state(robot)
-    symbols = call("christoffel_symbols", m, q)
-    want = call("coriolis_matrix", m, q, v) @ v
-    assert relative_error(jnp.einsum("ijk,j,k->i", symbols, v, v), want) < TOLERANCE
-    assert np.abs(symbols - jnp.swapaxes(symbols, 1, 2)).max() < TOLERANCE * np.abs(symbols).max()
+    want = call("coriolis_matrix", m, q, v)
+    assert relative_error(call("christoffel_symbols", m, q) @ v, want) < TOLERANCE
+
+
+@pytest.mark.parametrize("robot", ["arm", "geared"])
+def test_christoffel_symbols_of_the_first_kind(robot):
+    """`(dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2` where the velocities are rates of coordinates."""
+    m, q = model(robot), state(robot)[0]
+    d = quick(jax.jacfwd(jd.mass_matrix, argnums=1))(m, q)
+    want = (d + jnp.swapaxes(d, 1, 2) - jnp.transpose(d, (2, 0, 1))) / 2
+    assert relative_error(call("christoffel_symbols", m, q), want) < TOLERANCE
 
 
 @robots
@@ -149,9 +160,9 @@ def test_momentum_rate_is_the_external_wrench(robot):
 
 
 def test_free_robot_in_empty_space_keeps_its_momentum():
-    m = without_armature(model("tree"))
+    m = without_armature(model("few"))
     m = eqx.tree_at(lambda m: m.gravity, m, jnp.zeros(3))
-    q, v, tau, e = state("tree")
+    q, v, tau, e = state("few")
     tau = tau.at[m.joint("l0_joint").v].set(0)
     a = call("forward_dynamics", m, q, v, tau, jnp.zeros_like(e))
     scale = np.abs(np.asarray(call("momentum", m, q, v))).max()
@@ -181,7 +192,7 @@ def test_inertial_regressor(robot):
 
 def test_inertial_parameters():
     """Mass, first moment, and inertia about the link's origin by Steiner's rule."""
-    m = model("tree")
+    m = model("few")
     got = np.asarray(call("inertial_parameters", m)).reshape(m.num_links, 10)
     for i in range(m.num_links):
         mass, c = float(m.links.mass[i]), np.asarray(m.links.com[i])
@@ -190,7 +201,7 @@ def test_inertial_parameters():
         assert relative_error(got[i], want) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["single", "tree"])
+@rigid
 def test_joint_reactions(robot):
     """Motor and bearing add up; the bearing does no work; the efforts are those of inverse dynamics."""
     m, (q, v, a, e) = model(robot), state(robot)
@@ -209,7 +220,7 @@ def test_joint_reactions(robot):
         assert np.abs(s.T @ bearing).max() < TOLERANCE * scale
 
 
-@robots
+@rigid
 def test_joint_power_is_effort_times_velocity(robot):
     m, (q, v, a, e) = model(robot), state(robot)
     reactions = call("joint_reactions", m, q, v, a, e)
@@ -218,11 +229,11 @@ def test_joint_power_is_effort_times_velocity(robot):
     assert relative_error(reactions.power.sum(), tau @ v) < TOLERANCE
 
 
-@pytest.mark.parametrize("name", ["f0", "f1"])
-def test_task_space_dynamics(name):
+@pytest.mark.parametrize("robot", ["few", slow("tree"), slow("every")])
+def test_task_space_dynamics(robot):
     """`Lambda^-1 = J M^-1 J^T`; a task force moves the frame as Lambda and eta say."""
-    m, (q, v, *_) = model("tree"), state("tree")
-    task = jax.jit(jd.task_space_dynamics, static_argnums=3)(m, q, v, name)
+    m, (q, v, *_), name = model(robot), state(robot), "f0"
+    task = quick(jd.task_space_dynamics, static_argnums=3)(m, q, v, name)
     j = np.asarray(_frame_jacobian(m, q, name))
     mass = np.asarray(call("mass_matrix", m, q))
     assert relative_error(task.inertia @ j @ np.linalg.solve(mass, j.T), np.eye(6)) < TOLERANCE
@@ -233,10 +244,8 @@ def test_task_space_dynamics(name):
     assert relative_error(got, force) < TOLERANCE
 
 
-_frame_jacobian = jax.jit(lambda m, q, name: jd.jacobian(m, q, name), static_argnums=2)
-_frame_acceleration = jax.jit(
-    lambda m, q, v, a, name: jd.frame_acceleration(m, q, v, a, name), static_argnums=4
-)
+_frame_jacobian = quick(lambda m, q, name: jd.jacobian(m, q, name), static_argnums=2)
+_frame_acceleration = quick(lambda m, q, v, a, name: jd.frame_acceleration(m, q, v, a, name), static_argnums=4)
 
 
 @robots

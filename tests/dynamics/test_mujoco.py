@@ -26,9 +26,7 @@ def _check(m, q, v, a):
     data.qfrc_applied[:] = p @ np.asarray(a) - data.qfrc_passive
     mujoco.mj_forward(o.model, data)
     want = o.a_back(q, v, data.qacc)
-    errors["forward_dynamics"] = relative_error(
-        call("forward_dynamics", m, q, v, a, jnp.zeros((m.num_links, 6))), want
-    )
+    errors["forward_dynamics"] = relative_error(call("forward_dynamics", m, q, v, a, jnp.zeros((m.num_links, 6))), want)
     o.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
     o.model.jnt_stiffness[:] = 0  # springs are passive forces of ours, not part of the potential energy
     mujoco.mj_energyPos(o.model, data)

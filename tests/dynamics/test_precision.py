@@ -8,7 +8,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.joints import Free, Spherical
 from jaxdyn.model import ModelBuilder
-from tests.dynamics._cases import call, chain, model, state
+from tests.dynamics._cases import QUICK, call, chain, model, state
 from tests.dynamics._functions import FUNCTIONS, scalar
 from tests.oracles import random_inertia, relative_error
 
@@ -31,19 +31,22 @@ def _single(args):
     return jax.tree.map(lambda x: x.astype(jnp.float32), args)
 
 
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize(
+    "name", [x if x in ("rnea", "forward_dynamics") else pytest.param(x, marks=pytest.mark.slow) for x in SINGLE]
+)
 def test_single_precision(name):
     args = (model("tree"), *state("tree"))
-    want = jax.jit(FUNCTIONS[name])(*args)
-    got = jax.jit(FUNCTIONS[name])(*_single(args))
+    f = jax.jit(FUNCTIONS[name], compiler_options=QUICK)
+    want, got = f(*args), f(*_single(args))
     assert got.dtype == jnp.float32
     assert relative_error(got, want) < SINGLE[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
 def test_gradients_in_single_precision(name):
     args = (model("tree"), *state("tree"))
-    f = jax.jit(jax.grad(scalar(name), argnums=(0, 1, 2, 3, 4)))
+    f = jax.jit(jax.grad(scalar(name), argnums=(0, 1, 2, 3, 4)), compiler_options=QUICK)
     want, got = f(*args), f(*_single(args))
     for (path, x), y in zip(jax.tree_util.tree_flatten_with_path(got)[0], jax.tree.leaves(want), strict=True):
         assert x.dtype == jnp.float32, path
@@ -53,7 +56,7 @@ def test_gradients_in_single_precision(name):
             assert relative_error(x, y) < 10 * SINGLE[name], path
 
 
-@pytest.mark.parametrize("robot", ["tree", "every"])
+@pytest.mark.parametrize("robot", ["geared", pytest.param("every", marks=pytest.mark.slow)])
 def test_single_precision_at_rest_has_finite_gradients(robot):
     m = model(robot)
     q = jnp.asarray(jd.neutral(m))

@@ -35,6 +35,11 @@ JOINTS = {
 MOVING = [name for name in JOINTS if name != "fixed"]
 EVERY = pytest.mark.parametrize("name", JOINTS)
 EVERY_MOVING = pytest.mark.parametrize("name", MOVING)
+#: by default one joint of each kind of arithmetic, as compiling is what takes the time
+SOME = ("revolute", "helical", "planar", "spherical zyx", "free")
+MOST_SLOW = pytest.mark.parametrize(
+    "name", [name if name in SOME else pytest.param(name, marks=pytest.mark.slow) for name in MOVING]
+)
 
 
 def sampled(joint, n=6):
@@ -105,26 +110,34 @@ def test_integrate_and_difference_are_inverse(name):
     q, v = sampled(joint)
     scales = jnp.array([0.0, 1e-9, 1e-4, 0.09, 0.11, 0.5])
     small = scales[:, None] * v / jnp.linalg.norm(v, axis=1, keepdims=True)
-    there = jax.vmap(joint.integrate)(q, small)
-    np.testing.assert_allclose(jax.vmap(joint.difference)(q, there), small, atol=2e-15, rtol=1e-12)
-    other = q[::-1]
-    back = jax.vmap(joint.integrate)(q, jax.vmap(joint.difference)(q, other))
-    for x, y in zip(jax.vmap(joint.transform)(back), jax.vmap(joint.transform)(other), strict=True):
+
+    @jax.jit
+    @jax.vmap
+    def round_trips(q, dv, other):
+        there = joint.difference(q, joint.integrate(q, dv))
+        return there, joint.transform(joint.integrate(q, joint.difference(q, other)))
+
+    there, reached = round_trips(q, small, q[::-1])
+    np.testing.assert_allclose(there, small, atol=2e-15, rtol=1e-12)
+    for x, y in zip(reached, jax.vmap(joint.transform)(q[::-1]), strict=True):
         np.testing.assert_allclose(x, y, atol=1e-12)
 
 
-@EVERY_MOVING
+@MOST_SLOW
 def test_integrating_twice_is_integrating_for_longer(name):
     joint = JOINTS[name]
-    q, v = sampled(joint)
-    step = jax.vmap(joint.integrate)
-    twice = jax.vmap(joint.transform)(step(step(q, v / 2), v / 2))
-    once = jax.vmap(joint.transform)(step(q, v))
-    for x, y in zip(twice, once, strict=True):
+
+    @jax.jit
+    @jax.vmap
+    def both(q, v):
+        twice = joint.integrate(joint.integrate(q, v / 2), v / 2)
+        return joint.transform(twice), joint.transform(joint.integrate(q, v))
+
+    for x, y in zip(*both(*sampled(joint)), strict=True):
         np.testing.assert_allclose(x, y, atol=1e-13)
 
 
-@EVERY_MOVING
+@MOST_SLOW
 def test_derivatives_are_finite_and_right_at_singular_points(name):
     """The derivative of the difference at coincidence is the identity, and nothing is NaN."""
     joint = JOINTS[name]
@@ -143,7 +156,7 @@ def test_derivatives_are_finite_and_right_at_singular_points(name):
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(grads))
 
 
-@pytest.mark.parametrize("name", ["spherical", "free", "planar", "continuous"])
+@pytest.mark.parametrize("name", [pytest.param("spherical", marks=pytest.mark.slow), "free", "planar", "continuous"])
 def test_gradients_of_the_difference_are_finite_at_a_half_turn(name):
     joint = JOINTS[name]
     turn = {"planar": [0, 0, np.pi], "continuous": [np.pi]}.get(name, [0, np.pi, 0, 0, 0, 0][: joint.nv])
@@ -154,7 +167,7 @@ def test_gradients_of_the_difference_are_finite_at_a_half_turn(name):
     assert np.isfinite(slope).all()
 
 
-@EVERY_MOVING
+@MOST_SLOW
 def test_trailing_axes_are_samples(name):
     """A block `(nq, 5, 7)` of five joints and seven samples is the loop over both."""
     joint = JOINTS[name]
@@ -220,7 +233,7 @@ def euler(params, q):
     ("custom", "name"),
     [
         (jj.Custom({"axis": jnp.array(AXIS), "pitch": jnp.array(0.4)}, helix, 1), "helical"),
-        (jj.Custom((), euler, 3, translates=False), "spherical zyx"),
+        pytest.param(jj.Custom((), euler, 3, translates=False), "spherical zyx", marks=pytest.mark.slow),
     ],
 )
 def test_a_custom_joint_equals_the_built_in_one(custom, name):

@@ -32,6 +32,7 @@ def test_agreement_with_pinocchio(floating):
     close(center_of_mass_jacobian(model, q), oracle.columns_back(want))
 
 
+@pytest.mark.slow
 def test_jacobian_is_the_derivative():
     model = random_model(11, 11, kinds=ALL_KINDS)
     q, *_ = random_state(model, 1)

@@ -53,6 +53,7 @@ def test_configuration_velocity_is_the_rate_of_the_coordinates():
     close(configuration_velocity(MODEL, q, v), rate, 1e-8)  # central differences
 
 
+@pytest.mark.slow
 def test_derivatives_at_the_origin():
     """The derivative of `integrate(q, difference(q, .))` at q: the identity on the tangent space."""
     q = neutral(MODEL)

@@ -91,6 +91,7 @@ def test_motion_agrees_with_pinocchio(floating, reference):
     close(jacobian(model, q, "f0", reference=ours), angular_first(want))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_jacobian_derivative_agrees_with_pinocchio(reference):
     """With joints of constant motion subspace: Pinocchio leaves out the rate of the others."""
@@ -105,6 +106,7 @@ def test_jacobian_derivative_agrees_with_pinocchio(reference):
     close(got, angular_first(oracle.columns_back(want)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_identities_with_every_joint_type(reference):
     model = random_model(6, 13, kinds=ALL_KINDS, fixed_fraction=0.1)
@@ -121,6 +123,7 @@ def test_identities_with_every_joint_type(reference):
     close(dJ, (at(h) - at(-h)) / (2 * h), 1e-8)  # central differences
 
 
+@pytest.mark.slow
 def test_gradients_at_singular_configurations_are_those_of_differences():
     model = random_model(7, 11, kinds=ALL_KINDS, branching=0.0)
     name = model.link_names[-1]
@@ -139,14 +142,13 @@ def test_gradients_at_singular_configurations_are_those_of_differences():
         if view.joint.nq > view.joint.nv:
             half_turn = half_turn.at[view.q].set(jnp.zeros(view.joint.nq).at[2].set(1.0))
     value, grad = jax.jit(f), jax.jit(jax.grad(f, (0, 1)))
+    moved = lambda s, at, step: jax.tree.map(lambda x, d: jnp.where(jnp.isfinite(x), x + s * d, x), at, step)
     for q in (home, half_turn):
         g = grad(model, q)
         assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(g))
         step = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), (model, q))
         h = 1e-6
-        go = lambda s, q=q, step=step: value(
-            *jax.tree.map(lambda x, d: jnp.where(jnp.isfinite(x), x + s * d, x), (model, q), step)
-        )
+        go = lambda s, q=q, step=step: value(*moved(s, (model, q), step))
         along = sum((x * d).sum() for x, d in zip(jax.tree.leaves(g), jax.tree.leaves(step), strict=True))
         difference = (go(h) - go(-h)) / (2 * h)
         assert abs(along - difference) < 1e-6 * max(1, abs(along))  # central differences
@@ -197,6 +199,7 @@ def test_what_is_fixed_to_the_world_beside_what_moves():
     close(jacobian(model, q, "base"), np.zeros((6, 2)))
 
 
+@pytest.mark.slow
 def test_batches_and_single_precision():
     model = random_model(8, 6, floating=True, fixed_fraction=0.2)
     states = [random_state(model, k)[:3] for k in range(5)]

@@ -64,6 +64,7 @@ def test_a_batch_of_different_robots():
     np.testing.assert_allclose(together, jnp.stack(one_by_one), rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_every_number_that_inverse_dynamics_reads_has_its_derivative():
     """One directional derivative a leaf, against central differences."""
     state = random_state(TREE)
@@ -125,6 +126,7 @@ def test_armature_is_added_to_the_mass_matrix():
     np.testing.assert_allclose(difference, np.diag([0.5, 0.7]), atol=1e-13)
 
 
+@pytest.mark.slow
 def test_geared_coordinates_act_through_their_ratio():
     """Doubling the ratio and halving what is driven by it leaves one term of the mass matrix as it was."""
     q = neutral(TREE)

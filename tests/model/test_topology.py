@@ -14,9 +14,7 @@ def random_tree(seed: int, bushy: float):
     """Depth-first parents of a random tree, several roots allowed."""
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 40)
-    parent = [
-        -1 if rng.random() < 0.1 else int(rng.integers(max(-1, k - 1 - bushy * k), k)) for k in range(n)
-    ]
+    parent = [-1 if rng.random() < 0.1 else int(rng.integers(max(-1, k - 1 - bushy * k), k)) for k in range(n)]
     children = {k: [j for j in range(n) if parent[j] == k] for k in range(-1, n)}
     order: list[int] = []
     stack = list(children[-1])
@@ -92,11 +90,7 @@ def test_bodies_and_coordinates_of_random_robots(seed):
     assert list(t.dof_body) == chain
     for k, parent in enumerate(t.dof_parents):
         inside = parent >= 0 and chain[parent] == chain[k]
-        assert (
-            inside
-            or (parent < 0 and t.body_parents[chain[k]] < 0)
-            or (chain[parent] == t.body_parents[chain[k]])
-        )
+        assert inside or (parent < 0 and t.body_parents[chain[k]] < 0) or (chain[parent] == t.body_parents[chain[k]])
 
 
 def test_mimics_have_no_coordinate_of_their_own():

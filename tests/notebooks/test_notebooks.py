@@ -26,9 +26,7 @@ def test_there_are_notebooks():
 @pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
 def test_notebook_runs(path: Path):
     code = cells(path)
-    assert any(isinstance(node, ast.Assert) for node in ast.parse(code[-1]).body), (
-        "the last cell checks nothing"
-    )
+    assert any(isinstance(node, ast.Assert) for node in ast.parse(code[-1]).body), "the last cell checks nothing"
     names: dict = {}
     for number, cell in enumerate(code):
         exec(compile(cell, f"{path.name}[{number}]", "exec"), names)

@@ -70,7 +70,19 @@ TRANSFORMATIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TRANSFORMATIONS)
+#: nested further than what the other cases compile
+LONG = (
+    "hessian",
+    "vmap of grad of vmap",
+    "vmap of hessian",
+    "grad of vmap of grad",
+    "vmap of grad of vmap, all batched",
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in TRANSFORMATIONS]
+)
 def test_a_kernel_is_an_ordinary_function(name):
     transform = TRANSFORMATIONS[name]
     result, expected = jax.jit(lambda: (transform(wide), transform(plain)))()

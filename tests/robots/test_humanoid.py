@@ -67,10 +67,7 @@ def test_equal_coordinates_of_left_and_right_are_mirror_images(model):
 def test_joints_turn_the_way_they_are_named(model, joint, frame, axis, sign):
     q = neutral(model)
     bent = q.at[model.joint(f"left_{joint}").q].set(0.5)
-    move = (
-        frame_pose(model, bent, f"left_{frame}").translation
-        - frame_pose(model, q, f"left_{frame}").translation
-    )
+    move = frame_pose(model, bent, f"left_{frame}").translation - frame_pose(model, q, f"left_{frame}").translation
     assert sign * move[axis] > 0.05
 
 

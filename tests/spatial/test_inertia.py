@@ -121,9 +121,7 @@ def test_turned_by_a_quarter_about_z():
         rotation=rpy_to_matrix(jnp.array([0, 0, np.pi / 2]))
     )
     np.testing.assert_allclose(turned.inertia, np.diag([2.0, 1.0, 2.5]), atol=1e-15)
-    np.testing.assert_allclose(
-        jnp.linalg.solve(turned.inertia, jnp.array([2.0, 0, 0])), [1, 0, 0], atol=1e-15
-    )
+    np.testing.assert_allclose(jnp.linalg.solve(turned.inertia, jnp.array([2.0, 0, 0])), [1, 0, 0], atol=1e-15)
 
 
 def test_rotation_is_not_its_transpose():

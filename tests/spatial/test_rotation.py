@@ -56,9 +56,7 @@ def test_exponential_and_logarithm_are_inverse():
     back = quaternion_log(quaternion_exp(VECTORS))
     half_turn = np.isclose(np.linalg.norm(VECTORS, axis=0), np.pi, atol=1e-9)
     np.testing.assert_allclose(back[:, ~half_turn], VECTORS[:, ~half_turn], atol=1e-14)
-    either = np.minimum(
-        np.abs(back - VECTORS)[:, half_turn].max(0), np.abs(back + VECTORS)[:, half_turn].max(0)
-    )
+    either = np.minimum(np.abs(back - VECTORS)[:, half_turn].max(0), np.abs(back + VECTORS)[:, half_turn].max(0))
     np.testing.assert_allclose(either, 0, atol=1e-14)
     again = rotation_vector_to_matrix(matrix_to_rotation_vector(rotation_vector_to_matrix(VECTORS)))
     np.testing.assert_allclose(again, rotation_vector_to_matrix(VECTORS), atol=1e-14)

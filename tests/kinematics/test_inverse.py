@@ -1,0 +1,209 @@
+"""Inverse kinematics: what it reaches, what it says when it cannot, and its implicit derivative."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxdyn._errors import ConvergenceError
+from jaxdyn.joints import Revolute
+from jaxdyn.kinematics import (
+    IKStatus,
+    difference,
+    frame_pose,
+    inverse_kinematics,
+    neutral,
+    random_configuration,
+)
+from jaxdyn.model import ModelBuilder
+from jaxdyn.spatial import Pose, rotation_vector_to_matrix
+from tests.kinematics.test_frames import close, geared
+from tests.oracles import random_model, random_rotation
+
+ARM = random_model(0, 7, kinds=("revolute", "prismatic"), branching=0.0, frames=0)
+TIP = ARM.link_names[-1]
+
+
+@eqx.filter_jit
+def solve(model, target, q0, position=1.0, orientation=1.0, name=TIP):
+    return inverse_kinematics(model, name, target, q0, position_weight=position, orientation_weight=orientation)
+
+
+def elbow(lower=-np.inf, upper=np.inf):
+    """Two links of 1 m and 0.5 m in the x-y plane."""
+    b = ModelBuilder()
+    b.add_link("a", "world", Revolute([0, 0, 1]))
+    b.add_link("b", "a", Revolute([0, 0, 1]), translation=(1, 0, 0), lower=lower, upper=upper)
+    b.add_frame("tip", "b", translation=(0.5, 0, 0))
+    return b.build()
+
+
+@jax.jit
+def reach(model, x, q0):
+    """Where the tip of the elbow goes to; orientation is free."""
+    target = Pose(jnp.eye(3), jnp.concatenate([x, jnp.zeros(1)]))
+    return inverse_kinematics(model, "tip", target, q0, orientation_weight=0.0)
+
+
+BENT = jnp.array([0.1, 0.5])
+
+
+def nearby_targets(count, size):
+    rng = np.random.default_rng(0)
+    q0 = jnp.stack([random_configuration(ARM, jax.random.PRNGKey(k)) for k in range(count)])
+    q = q0 + size * rng.normal(size=q0.shape)
+    return q0, jax.vmap(lambda x: frame_pose(ARM, x, TIP))(q)
+
+
+@pytest.mark.slow
+def test_batch_of_reachable_targets():
+    q0, targets = nearby_targets(64, 0.4)
+    result = jax.vmap(solve, (None, 0, 0))(ARM, targets, q0)
+    assert jnp.isfinite(result.q).all()
+    assert result.converged.mean() > 0.9
+    reached = jax.vmap(lambda x: frame_pose(ARM, x, TIP))(result.q)
+    good = np.asarray(result.converged)
+    close(reached.translation[good], targets.translation[good])
+    close(reached.rotation[good], targets.rotation[good])
+    assert (np.asarray(result.status)[good] == IKStatus.CONVERGED).all()
+    assert (result.error[good] < 1e-10).all()
+    assert result.iterations[good].mean() < 20
+
+
+def test_closed_form_of_an_elbow():
+    x = jnp.array([0.9, 0.6])
+    result = reach(elbow(), x, BENT).checked()
+    inner = np.arccos((0.81 + 0.36 - 1.25) / (2 * 0.5))
+    want = [np.arctan2(0.6, 0.9) - np.arctan2(0.5 * np.sin(inner), 1 + 0.5 * np.cos(inner)), inner]
+    close(result.q, want)
+
+
+def test_out_of_reach_is_said_and_gets_as_close_as_possible():
+    result = reach(elbow(), jnp.array([3.0, 4.0]), BENT)
+    assert not result.converged
+    assert result.status == IKStatus.STATIONARY
+    close(result.error, 3.5, 1e-8)  # 5 m away, 1.5 m long: a stretched arm is a singular minimum
+    with pytest.raises(ConvergenceError, match="STATIONARY"):
+        result.checked()
+    slope = jax.jit(jax.grad(lambda x: reach(elbow(), x, BENT).error))(jnp.array([3.0, 4.0]))
+    close(slope, [0.6, 0.8], 1e-6)  # the distance grows along the line of sight
+
+
+def test_what_is_not_finite_is_said():
+    for x, q0 in ((jnp.array([jnp.nan, 0]), BENT), (jnp.ones(2), BENT * jnp.nan)):
+        result = reach(elbow(), x, q0)
+        assert result.status == IKStatus.NOT_FINITE and not result.converged
+        assert jnp.isfinite(result.q).all() and not jnp.isnan(result.error)
+
+
+def test_limits_are_kept():
+    x = jnp.array([0.9, 0.6])
+    free = reach(elbow(), x, BENT).q
+    inside = elbow(lower=0.0, upper=float(free[1]) + 0.1)
+    close(reach(inside, x, BENT).checked().q, free)
+    tight = elbow(lower=0.0, upper=float(free[1]) - 0.3)
+    result = reach(tight, x, BENT)
+    assert result.status == IKStatus.STATIONARY
+    assert result.q[1] == tight.limits.upper[1]
+    at = frame_pose(tight, result.q, "tip").translation[:2]
+    assert abs(at[0] * x[1] - at[1] * x[0]) < 1e-7  # the other joint still points at the target
+
+
+def test_a_coordinate_at_its_limit_follows_the_limit():
+    model = elbow(lower=0.0, upper=1.0)
+    x = jnp.array([0.9, 0.6])
+    bound = lambda u: eqx.tree_at(lambda m: m.limits.upper, model, model.limits.upper.at[1].set(u))
+    turned = jax.jit(jax.jacfwd(lambda u: reach(bound(u), x, BENT).q))(1.0)
+    assert turned[1] == 1 and jnp.isfinite(turned).all()
+
+
+@pytest.mark.slow
+def test_orientation_alone_and_position_alone():
+    q0 = random_configuration(ARM, jax.random.PRNGKey(3))
+    start = frame_pose(ARM, q0, TIP)
+    turn = rotation_vector_to_matrix(jnp.array([0.3, -0.4, 0.2]))
+    target = Pose(turn @ start.rotation, start.translation + jnp.array([0.1, -0.2, 0.1]))
+    q = solve(ARM, target, q0, 0.0, 1.0).checked().q
+    close(frame_pose(ARM, q, TIP).rotation, target.rotation)
+    q = solve(ARM, target, q0, 1.0, 0.0).checked().q
+    close(frame_pose(ARM, q, TIP).translation, target.translation)
+
+
+@pytest.mark.slow
+def test_free_and_spherical_joints_and_half_turns():
+    model = random_model(3, 4, kinds=("spherical", "revolute"), floating=True, branching=0.0, frames=1)
+    rng = np.random.default_rng(0)
+    away = frame_pose(model, neutral(model), "f0")
+    half = Pose(away.rotation @ jnp.diag(jnp.array([1.0, -1, -1])), away.translation)
+    for target in (half, Pose(jnp.asarray(random_rotation(rng)), jnp.asarray(rng.normal(size=3)))):
+        result = solve(model, target, neutral(model), name="f0").checked()
+        close(frame_pose(model, result.q, "f0").rotation, target.rotation)
+
+
+@pytest.mark.slow
+def test_derivative_is_that_of_the_solution():
+    """Forward against reverse mode and against central differences, in the target and in every leaf."""
+    q0, targets = nearby_targets(1, 0.3)
+    q0, target = q0[0], jax.tree.map(lambda x: x[0], targets)
+    assert solve(ARM, target, q0).converged
+    start = solve(ARM, target, q0).q
+
+    @jax.jit
+    def reached(model, shift, start):
+        moved = Pose(target.rotation @ rotation_vector_to_matrix(shift[:3]), target.translation + shift[3:])
+        result = solve(model, moved, start)
+        return difference(model, start, result.q)
+
+    rng = np.random.default_rng(1)
+    finite = lambda x: jnp.asarray(np.where(np.isfinite(x), rng.normal(size=x.shape), 0))
+    model_step, shift_step = jax.tree.map(finite, ARM), jnp.asarray(rng.normal(size=6))
+    weights = jnp.asarray(rng.normal(size=ARM.nv))
+    forward = lambda m, s: jax.jvp(lambda m, s: reached(m, s, start), (m, s), (model_step, shift_step))
+    _, rate = jax.jit(forward)(ARM, jnp.zeros(6))
+    h = 1e-6
+    go = lambda s: reached(jax.tree.map(lambda x, d: x + s * d, ARM, model_step), s * shift_step, start)
+    close(rate, (go(h) - go(-h)) / (2 * h), 1e-6)  # central differences of a solve to 4e-11
+    grads = jax.jit(jax.grad(lambda m, s: weights @ reached(m, s, start), (0, 1)))(ARM, jnp.zeros(6))
+    pairs = zip(jax.tree.leaves(grads), jax.tree.leaves((model_step, shift_step)), strict=True)
+    close(sum((g * d).sum() for g, d in pairs), weights @ rate)
+
+
+def test_first_derivative_of_the_elbow():
+    x = jnp.array([0.9, 0.6])
+    bend = lambda x: reach(elbow(), x, BENT).q[1]
+    inner = lambda x: jnp.arccos((x @ x - 1.25) / (2 * 0.5))
+    close(jax.jit(jax.grad(bend))(x), jax.grad(inner)(x), 1e-9)  # as accurate as the solve
+
+
+@pytest.mark.slow
+def test_second_derivative_of_the_elbow():
+    x = jnp.array([0.9, 0.6])
+    bend = lambda x: reach(elbow(), x, BENT).q[1]
+    inner = lambda x: jnp.arccos((x @ x - 1.25) / (2 * 0.5))
+    close(jax.jit(jax.hessian(bend))(x), jax.hessian(inner)(x), 1e-8)  # as accurate as the solve
+
+
+@pytest.mark.slow
+def test_mimicking_joints_and_single_precision():
+    model = geared()
+    target = frame_pose(model, jnp.array([0.5, 0.7]), "tip")
+    result = solve(model, target, jnp.array([0.2, 0.3]), name="tip").checked()
+    close(result.q, [0.5, 0.7])
+    low = jax.tree.map(lambda x: x.astype(jnp.float32), (model, target))
+    result = solve(*low, jnp.array([0.2, 0.3], jnp.float32), name="tip").checked()
+    assert result.q.dtype == jnp.float32
+    close(result.q, [0.5, 0.7], 1e-4)  # float32
+
+
+def test_nothing_to_move():
+    b = ModelBuilder()
+    b.add_link("a", translation=(1, 0, 0))
+    model = b.build()
+    here = inverse_kinematics(model, "a", frame_pose(model, jnp.zeros(0), "a"), jnp.zeros(0))
+    assert here.converged and here.q.shape == (0,)
+    there = inverse_kinematics(model, "a", Pose.identity(), jnp.zeros(0))
+    assert there.status == IKStatus.STATIONARY
+    close(there.error, 1.0)
+    fixed = solve(geared(), Pose(jnp.eye(3), jnp.ones(3)), jnp.zeros(2), name="base")
+    assert fixed.status == IKStatus.STATIONARY
