@@ -33,7 +33,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 BLOCK_LANES = 64
-BLOCK_BYTES = 1 << 19
+BLOCK_BYTES = 1 << 21
 
 Flat = tuple[Any, ...]
 

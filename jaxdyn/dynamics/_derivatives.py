@@ -19,17 +19,20 @@ and Singh, Russo and Wensing (2022) without their recursion. `B psi` needs the a
 """
 
 import functools as ft
+import operator
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Float
+from jaxdyn.dynamics._aba import forward
 from jaxdyn.dynamics._crba import apply_inertia, diagonal, masked, outer, subtree_sum
-from jaxdyn.dynamics._forward import forward_dynamics
+from jaxdyn.dynamics._forward import crba_solve
 from jaxdyn.dynamics._inverse import checked_state
 from jaxdyn.dynamics._loads import body_loads
 from jaxdyn.dynamics._rnea import six_columns
@@ -170,7 +173,7 @@ def _derivatives(t: Topology, b: Bodies, q, v, a, external):
 derivatives_kernel = kernel(_derivatives)
 
 
-def _inverse(_, matrix):
+def _inverse(matrix):
     """Inverse of a symmetric positive definite matrix by Gauss-Jordan sweeps, no pivoting needed."""
     n = matrix.shape[0]
     index = jnp.arange(n, dtype=jnp.int32)
@@ -186,7 +189,29 @@ def _inverse(_, matrix):
     return jax.lax.scan(sweep, matrix, index)[0]
 
 
-inverse_kernel = kernel(_inverse)
+def _product(left, right):
+    """`left @ right` row by row, each row one pass over `right` while that is in cache."""
+    n = left.shape[0]
+    if n > _UNROLL:
+        return jnp.einsum("ikl,kjl->ijl", left, right)
+
+    def row(_, weights):
+        return None, ft.reduce(operator.add, (weights[k] * right[k] for k in range(n)))
+
+    return jax.lax.scan(row, None, left)[1]
+
+
+_UNROLL = 64
+
+
+def _forward_derivatives(t: Topology, b: Bodies, q, v, tau, external):
+    a, _ = forward(t, b, q, v, tau, external)
+    dq, dv, da = _derivatives(t, b, q, v, a, external)
+    inverse = _inverse(da)
+    return _product(-inverse, dq), _product(-inverse, dv), inverse
+
+
+forward_derivatives_kernel = kernel(_forward_derivatives)
 
 
 class InverseDynamicsDerivatives(eqx.Module):
@@ -235,9 +260,12 @@ def forward_dynamics_derivatives(
     external: Any = None,
 ) -> ForwardDynamicsDerivatives:
     """Jacobians of forward dynamics: `da/dx = -M^-1 d rnea/dx` at the resulting acceleration, `da/dtau = M^-1`."""
-    a = forward_dynamics(model, q, v, tau, external)
-    d = rnea_derivatives(model, q, v, a, external)
-    inverse = inverse_kernel(None, d.da)
-    product = -inverse @ jnp.concatenate([d.dq, d.dv], axis=1)
-    n = model.nv
-    return ForwardDynamicsDerivatives(product[:, :n], product[:, n:], inverse)
+    q, v, tau = checked_state(model, q, v, tau)
+    if not model.topology.mimics:
+        load = body_loads(model, external, q.dtype)
+        full = forward_derivatives_kernel(model.topology, bodies(model), q, v, tau, load)
+        return ForwardDynamicsDerivatives(*full)
+    d = rnea_derivatives(model, q, v, crba_solve(model, q, v, tau, external), external)
+    factor = cho_factor(d.da)
+    dq, dv, dtau = (cho_solve(factor, x) for x in (-d.dq, -d.dv, jnp.eye(model.nv, dtype=q.dtype)))
+    return ForwardDynamicsDerivatives(dq, dv, dtau)

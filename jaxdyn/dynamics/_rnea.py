@@ -107,27 +107,32 @@ def pullback(t: Topology, args, cts):
     r, p, vw, aw, nu = sweep_down(t.body_slots, down, root, (local, rate, acceleration, virtual))
     load = six_columns(external)
 
+    mass, com, inertia = params
+    centre = c.add(p, c.rotate(r, com))
+    inertia = c.sym_conjugate(r, inertia)
+    weigh = lambda m: _momentum(mass, centre, inertia, m)
+    h, abar = weigh(vw), weigh(nu)
+    f = c.add6(weigh(aw), c.cross_force(vw, h), c.scale6(-1, c.force_to_world(r, p, load)))
+    vbar = c.add6(weigh(c.cross_motion(nu, vw)), c.scale6(-1, c.cross_force(nu, h)))
+    held = c.add6(c.cross_force(nu, f), c.cross_force(vw, vbar), c.cross_force(aw, abar))
+    moved = tuple(rc.to_world(r, p, m) for m in (rate, acceleration, virtual))
+
     def up(total, x):
-        r, p, v, a, nu, (mass, com, inertia), load, (rate, acceleration, virtual) = x
+        f, abar, vbar, held, v, (rate, acceleration, virtual) = x
         f_sum, a_sum, v_sum, w_sum = total
-        centre = c.add(p, c.rotate(r, com))
-        inertia = c.sym_conjugate(r, inertia)
-        weigh = lambda m: _momentum(mass, centre, inertia, m)
-        f = c.add6(weigh(a), c.cross_force(v, h := weigh(v)), c.scale6(-1, c.force_to_world(r, p, load)))
-        abar = weigh(nu)
-        vbar = c.add6(weigh(c.cross_motion(nu, v)), c.scale6(-1, c.cross_force(nu, h)))
-        rate, acceleration, virtual = (rc.to_world(r, p, m) for m in (rate, acceleration, virtual))
         f_sum, a_sum = c.add6(f_sum, f), c.add6(a_sum, abar)
         v_sum = c.add6(v_sum, vbar, c.cross_force(rate, a_sum))
         v_own = c.add6(v_sum, c.scale6(-1, c.cross_force(v, a_sum)))
-        held = c.add6(c.cross_force(nu, f), c.cross_force(v, vbar), c.cross_force(a, abar))
-        own = c.add6(c.cross_force(virtual, f_sum), c.cross_force(acceleration, a_sum), c.cross_force(rate, v_own))
+        own = c.add6(
+            c.cross_force(virtual, f_sum), c.cross_force(acceleration, a_sum), c.cross_force(rate, v_own)
+        )
         w_sum = c.add6(w_sum, c.scale6(-1, held), own)
-        out = tuple(c.force_to_local(r, p, x) for x in (f_sum, a_sum, v_own, w_sum))
-        return (f_sum, a_sum, v_sum, w_sum), (out, abar[1])
+        return (f_sum, a_sum, v_sum, w_sum), (f_sum, a_sum, v_own, w_sum)
 
-    xs = (r, p, vw, aw, nu, params, load, (rate, acceleration, virtual))
-    (fl, al, vl, wl), abar = sweep_up(t.body_slots, up, (zero,) * 4, xs)
+    xs = (f, abar, vbar, held, vw, moved)
+    sums = sweep_up(t.body_slots, up, (zero,) * 4, xs)
+    fl, al, vl, wl = (c.force_to_local(r, p, x) for x in sums)
+    abar = abar[1]
 
     v_ct, a_ct = project(t, s, vl), project(t, s, al) + b.armature * lam
     s_ct = _subspace_cotangent(t, (lam, a, v), (fl, al, vl))

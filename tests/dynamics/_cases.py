@@ -13,6 +13,7 @@ from jaxdyn.model import Model, ModelBuilder
 from tests.oracles import (
     ALL_KINDS,
     MUJOCO_KINDS,
+    PINOCCHIO_KINDS,
     random_inertia,
     random_joint,
     random_model,
