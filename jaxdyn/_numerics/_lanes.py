@@ -29,6 +29,7 @@ from typing import Any
 import jax
 import jax.extend
 import jax.numpy as jnp
+from jax import core
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -144,7 +145,7 @@ def _abstract(*args, fun, batched, reduced):
     events = tuple((x.shape[1:] if b else x.shape, jnp.dtype(x.dtype)) for x, b in zip(args, batched, strict=True))
     lead = () if size is None else (size,)
     return [
-        jax.core.ShapedArray(shape if r else (*lead, *shape), dtype)
+        core.ShapedArray(shape if r else (*lead, *shape), dtype)
         for (shape, dtype), r in zip(_event_avals(fun, events), _flags(reduced, fun, events), strict=True)
     ]
 
@@ -170,7 +171,7 @@ def _jvp(primals, tangents, *, fun, batched, reduced):
     out = lanes_p.bind(*primals, fun=fun, batched=batched, reduced=reduced)
     wrt = tuple(i for i, t in enumerate(tangents) if type(t) is not ad.Zero)
     if not wrt:
-        return out, [ad.Zero.from_primal_value(x) for x in out]
+        return out, [ad.Zero.from_primal_value(x) for x in out]  # pyright: ignore[reportAttributeAccessIssue]
     tangents_out = lanes_p.bind(
         *primals,
         *(tangents[i] for i in wrt),
@@ -353,7 +354,7 @@ def _outline(jaxpr):
 
 def _abstract_block(*args, fun):
     jaxpr = _traced(fun, tuple((x.shape, jnp.dtype(x.dtype)) for x in args))
-    return [jax.core.ShapedArray(x.shape, x.dtype) for x in jaxpr.out_avals]
+    return [core.ShapedArray(x.shape, x.dtype) for x in jaxpr.out_avals]
 
 
 block_p.def_abstract_eval(_abstract_block)
@@ -363,12 +364,12 @@ def _lower_block(ctx, *args, fun):
     jaxpr = _traced(fun, tuple((x.shape, jnp.dtype(x.dtype)) for x in ctx.avals_in))
     if not _is_emittable(jaxpr.jaxpr) or not all(x.size for x in ctx.avals_in):
         return mlir.lower_fun(jax.extend.core.jaxpr_as_fun(jaxpr), multiple_results=True)(ctx, *args)
-    ctx = ctx.replace(avals_out=[*ctx.avals_out, jax.core.ShapedArray((), jnp.float32)])
+    ctx = ctx.replace(avals_out=[*ctx.avals_out, core.ShapedArray((), jnp.float32)])
     out = mlir.lower_fun(_outline(jaxpr), multiple_results=True)(ctx, *args)
     call = jax.tree.leaves(list(out))[0].owner
     if call.name == "func.call":
         text = mlir.ir.StringAttr.get
-        hints = {"xla_cpu_small_call": text("true"), "inlineable": text("false")}
+        hints: dict[str, Any] = {"xla_cpu_small_call": text("true"), "inlineable": text("false")}
         call.attributes["mhlo.frontend_attributes"] = mlir.ir.DictAttr.get(hints)
     return out[:-1]
 

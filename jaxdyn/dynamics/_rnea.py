@@ -123,9 +123,7 @@ def pullback(t: Topology, args, cts):
         f_sum, a_sum = c.add6(f_sum, f), c.add6(a_sum, abar)
         v_sum = c.add6(v_sum, vbar, c.cross_force(rate, a_sum))
         v_own = c.add6(v_sum, c.scale6(-1, c.cross_force(v, a_sum)))
-        own = c.add6(
-            c.cross_force(virtual, f_sum), c.cross_force(acceleration, a_sum), c.cross_force(rate, v_own)
-        )
+        own = c.add6(c.cross_force(virtual, f_sum), c.cross_force(acceleration, a_sum), c.cross_force(rate, v_own))
         w_sum = c.add6(w_sum, c.scale6(-1, held), own)
         return (f_sum, a_sum, v_sum, w_sum), (f_sum, a_sum, v_own, w_sum)
 

@@ -17,6 +17,7 @@ serve one sample and a block alike.
 """
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -33,31 +34,31 @@ class AbstractJoint(eqx.Module):
     translates: eqx.AbstractVar[bool]
 
     @abc.abstractmethod
-    def transform(self, q):
+    def transform(self, q) -> Any:
         """Pose `(R, p)` of the child frame in the joint frame."""
 
     @abc.abstractmethod
-    def subspace(self, q):
+    def subspace(self, q) -> Any:
         """Motion subspace `S` in child axes, `(6, nv, ...)`."""
 
     @abc.abstractmethod
-    def bias(self, q, v):
+    def bias(self, q, v) -> Any:
         """`Sdot v` in child axes, `(6, ...)`, or None where S does not depend on q."""
 
     @abc.abstractmethod
-    def neutral(self, dtype):
+    def neutral(self, dtype) -> Any:
         """The joint at its zero."""
 
     @abc.abstractmethod
-    def integrate(self, q, dv):
+    def integrate(self, q, dv) -> Any:
         """The configuration reached from q by the velocity dv held for unit time."""
 
     @abc.abstractmethod
-    def difference(self, q0, q1):
+    def difference(self, q0, q1) -> Any:
         """The velocity that leads from q0 to q1 in unit time."""
 
     @abc.abstractmethod
-    def random(self, key, dtype):
+    def random(self, key, dtype) -> Any:
         """A random configuration of unbounded coordinates."""
 
 
@@ -112,6 +113,7 @@ def subspace_of(transform, q, nq: int):
 
 def bias_of(subspace, q, v):
     """`Sdot v` for a joint with `qdot = v`."""
+    q, v = jnp.broadcast_arrays(q, v)
     _, ds = jax.jvp(subspace, (q,), (v,))
     return sum(ds[:, k] * v[k] for k in range(v.shape[0]))
 

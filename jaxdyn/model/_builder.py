@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import core
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint, Fixed
@@ -210,7 +211,7 @@ def _ordered(links: list[_Link]) -> list[_Link]:
 
 
 def _is_concrete(x) -> bool:
-    return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(x))
+    return not any(isinstance(leaf, core.Tracer) for leaf in jax.tree.leaves(x))
 
 
 def _finite(x) -> bool:

@@ -137,6 +137,7 @@ def test_lagrange_every_joint_type(seed):
     assert relative_error(_efforts(m, q, v, a), _lagrange.efforts(m, q, v, a)) < TOLERANCE
 
 
+@pytest.mark.slow
 def test_energies_every_joint_type():
     m = model("every")
     q, v, *_ = state("every")

@@ -14,9 +14,15 @@ from tests.dynamics._functions import FUNCTIONS, PASSIVE, scalar
 from tests.oracles import relative_error
 
 FAST = ("rnea", "forward_dynamics")
-functions = pytest.mark.parametrize(
-    "name", [x if x in FAST else pytest.param(x, marks=pytest.mark.slow) for x in FUNCTIONS]
-)
+
+
+def _case(robot, name):
+    """In the default run, what compiles in seconds."""
+    fast = name in FAST if robot == "few" else (robot, name) == ("geared", "rnea")
+    return pytest.param(robot, name, marks=() if fast else pytest.mark.slow)
+
+
+cases = pytest.mark.parametrize(("robot", "name"), [_case(r, n) for r in ("few", "geared", "every") for n in FUNCTIONS])
 
 
 @ft.cache
@@ -73,14 +79,12 @@ def _check(name, args, seeds=(0, 1), tolerance=1e-7):
     return g
 
 
-@functions
-@pytest.mark.parametrize("robot", [pytest.param("every", marks=pytest.mark.slow), "few", "geared"])
+@cases
 def test_reverse_forward_and_differences_agree(robot, name):
     _check(name, (model(robot), *state(robot)))
 
 
-@functions
-@pytest.mark.parametrize("robot", [pytest.param("every", marks=pytest.mark.slow), "few", "geared"])
+@cases
 def test_each_leaf(robot, name):
     """Leaf by leaf, so that none hides behind another: a direction in that leaf alone."""
     args = (model(robot), *state(robot))
@@ -96,8 +100,7 @@ def test_each_leaf(robot, name):
         assert abs(got - want) < 1e-7 * scale, path  # rounding of the difference, as above
 
 
-@pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
-@pytest.mark.parametrize("robot", [pytest.param("every", marks=pytest.mark.slow), "few", "geared"])
+@pytest.mark.parametrize(("robot", "name"), [_case(r, n) for r in ("few", "geared", "every") for n in FAST])
 def test_no_silent_zero(robot, name):
     """Both read the whole robot: no leaf but those of the passive forces may be without effect."""
     args = (model(robot), *state(robot))
@@ -228,9 +231,11 @@ def test_singular_points_of_the_rest(point, name):
 # --- derivative functions ----------------------------------------------------------------------------
 
 
-def test_analytic_derivatives_are_those_of_the_functions():
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["every", "geared"])
+def test_analytic_derivatives_are_those_of_the_functions(robot):
     """Joint types that Pinocchio lacks too: `dq` in the tangent space, against `integrate`."""
-    m, (q, v, a, e) = model("few"), state("few")
+    m, (q, v, a, e) = model(robot), state(robot)
     inverse = call("rnea_derivatives", m, q, v, a, e)
     forward = call("forward_dynamics_derivatives", m, q, v, a, e)
     rng = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from tests.dynamics._cases import QUICK, TOLERANCE, along, call, jitted, model, 
 from tests.oracles import relative_error
 
 slow = lambda x: pytest.param(x, marks=pytest.mark.slow)
-robots = pytest.mark.parametrize("robot", [slow("single"), slow("tree"), slow("every"), "few", "geared"])
+robots = pytest.mark.parametrize("robot", [slow("single"), slow("tree"), slow("every"), "few", slow("geared")])
 rigid = pytest.mark.parametrize("robot", [slow("single"), slow("tree"), slow("every"), "few"])  # without gears
 quick = ft.partial(jax.jit, compiler_options=QUICK)
 

@@ -27,6 +27,20 @@ def _check(m, q, v, a):
     mujoco.mj_forward(o.model, data)
     want = o.a_back(q, v, data.qacc)
     errors["forward_dynamics"] = relative_error(call("forward_dynamics", m, q, v, a, jnp.zeros((m.num_links, 6))), want)
+    return errors
+
+
+def test_floating_tree():
+    q, v, a, _ = state("mujoco")
+    errors = _check(model("mujoco"), q, v, a)
+    assert max(errors.values()) < TOLERANCE, errors
+
+
+@pytest.mark.slow
+def test_energies_and_momentum():
+    m, (q, v, *_) = model("mujoco"), state("mujoco")
+    o = to_mujoco(m)
+    data, errors = o.set(q, v), {}
     o.model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
     o.model.jnt_stiffness[:] = 0  # springs are passive forces of ours, not part of the potential energy
     mujoco.mj_energyPos(o.model, data)
@@ -37,12 +51,6 @@ def _check(m, q, v, a):
     p, centre = m.links.mass.sum() * data.subtree_linvel[0], data.subtree_com[0]
     want = np.r_[data.subtree_angmom[0] + np.cross(centre, p), p]
     errors["momentum"] = relative_error(call("momentum", m, q, v), want)
-    return errors
-
-
-def test_floating_tree():
-    q, v, a, _ = state("mujoco")
-    errors = _check(model("mujoco"), q, v, a)
     assert max(errors.values()) < TOLERANCE, errors
 
 

@@ -89,7 +89,10 @@ def _compare(m, q, v, a, e, name):
     assert relative_error(ours(m, q, v, a, e), want) < TOLERANCE
 
 
-@pytest.mark.parametrize("name", QUANTITIES)
+# identities tie the Coriolis matrix to the bias forces, so that it need not be compiled for a large tree each time
+@pytest.mark.parametrize(
+    "name", [pytest.param(x, marks=pytest.mark.slow if x == "coriolis_matrix" else ()) for x in QUANTITIES]
+)
 @pytest.mark.parametrize("robot", [pytest.param("arm", marks=pytest.mark.slow), "tree"])
 def test_quantity(robot, name):
     _compare(model(robot), *state(robot), name)

@@ -56,7 +56,8 @@ def test_gradients_in_single_precision(name):
             assert relative_error(x, y) < 10 * SINGLE[name], path
 
 
-@pytest.mark.parametrize("robot", ["geared", pytest.param("every", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["geared", "every"])
 def test_single_precision_at_rest_has_finite_gradients(robot):
     m = model(robot)
     q = jnp.asarray(jd.neutral(m))

