@@ -110,7 +110,8 @@ def references(rows: list[Row]) -> dict[tuple[str, str], float]:
     gradient = "forward dynamics"  # gradients are measured against the value
     for robot in {r for r, _ in out}:
         for work in ("gradient in q, v, tau", "gradient in model leaves"):
-            out[robot, work] = out[robot, gradient]
+            if (robot, gradient) in out:
+                out[robot, work] = out[robot, gradient]
     return out
 
 
