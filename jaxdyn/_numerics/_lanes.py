@@ -334,8 +334,18 @@ def _takes(eqn) -> bool:
 
 
 def _is_emittable(jaxpr) -> bool:
-    inner = (sub for eqn in jaxpr.eqns for sub in jax.extend.core.jaxprs_in_params(eqn.params))
+    inner = (sub for eqn in jaxpr.eqns for sub in _jaxprs_in(eqn.params.values()))
     return all(map(_takes, jaxpr.eqns)) and all(map(_is_emittable, inner))
+
+
+def _jaxprs_in(values):
+    for x in values:
+        if isinstance(x, (tuple, list)):
+            yield from _jaxprs_in(x)
+        elif isinstance(x, jax.extend.core.ClosedJaxpr):
+            yield x.jaxpr
+        elif isinstance(x, jax.extend.core.Jaxpr):
+            yield x
 
 
 @ft.lru_cache(maxsize=4096)

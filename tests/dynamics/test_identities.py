@@ -110,8 +110,9 @@ def test_coriolis_matrix_makes_mass_rate_skew(robot):
 def test_christoffel_symbols_give_the_coriolis_matrix(robot):
     """`C_ij = sum of G_ijk v_k`."""
     m, (q, v, *_) = model(robot), state(robot)
-    want = call("coriolis_matrix", m, q, v)
-    assert relative_error(call("christoffel_symbols", m, q) @ v, want) < TOLERANCE
+    off = call("christoffel_symbols", m, q) @ v - call("coriolis_matrix", m, q, v)
+    # against the scale of the mass matrix: a single hinge has neither
+    assert np.abs(np.asarray(off)).max() < TOLERANCE * np.abs(np.asarray(call("mass_matrix", m, q))).max()
 
 
 @pytest.mark.parametrize("robot", ["arm", "geared"])

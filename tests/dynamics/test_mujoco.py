@@ -69,8 +69,7 @@ def test_passive_forces():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [1, 3, 8, 20, 50])
-@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize(("n", "floating"), [(1, False), (3, True), (8, False), (20, True), (50, False)])
 def test_sweep(n, floating):
     m = random_model(n, n, kinds=MUJOCO_KINDS, floating=floating, fixed_fraction=0.1)
     q, v, a, _ = random_state(m, 2)
