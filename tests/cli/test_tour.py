@@ -22,6 +22,7 @@ SMALL = _tour.Size(
 )
 
 
+@pytest.mark.slow
 def test_small_tour(tmp_path):
     out = tmp_path / "plots"
     report = _tour.tour(out, SMALL)

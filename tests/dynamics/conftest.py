@@ -1,14 +1,27 @@
-"""Which of the slow gradient checks CI runs: those of the functions that everything else is made of."""
+"""Which slow checks CI runs: each kind of check once, on the richest robots; the rest is marked wide.
+
+A slow check of a kind that is not listed here is the same as a default one on another robot or function.
+"""
 
 import pytest
 
-CORE = {"rnea", "mass_matrix", "forward_dynamics", "kinetic_energy", "joint_reactions", "task_space_dynamics"}
+CI = {
+    "test_energies_every_joint_type",
+    "test_lagrange_every_joint_type",
+    "test_batch_lowers",
+    "test_gradient_lowers",
+    "test_lowers",
+    "test_coriolis_matrix_makes_mass_rate_skew",
+    "test_forward_dynamics_inverts_inverse_dynamics",
+    "test_gravity_is_the_gradient_of_potential_energy",
+    "test_kinetic_energy_is_the_quadratic_form_of_the_mass_matrix",
+    "test_power_balance",
+    "test_two_routes_of_forward_dynamics_agree",
+}
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        params = getattr(item, "callspec", None)
-        name = params.params.get("name") if params else None
-        gradient = item.path.name == "test_gradients.py" and item.get_closest_marker("slow")
-        if gradient and isinstance(name, str) and name not in CORE:
+        here = "dynamics" in item.path.parts
+        if here and item.get_closest_marker("slow") and item.originalname not in CI:
             item.add_marker(pytest.mark.wide)

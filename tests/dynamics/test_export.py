@@ -47,7 +47,7 @@ def test_batch_lowers(platform):
 # upper bounds of what one inverse dynamics of the 7-joint arm is on a GPU: each loop is a round of kernel
 # launches a link, each operation outside of loops at most one
 MOST_LOOPS = 2
-MOST_OPERATIONS = 3000
+MOST_OPERATIONS = 1200
 
 
 def test_size_of_inverse_dynamics_on_a_gpu():

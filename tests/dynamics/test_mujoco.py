@@ -30,6 +30,7 @@ def _check(m, q, v, a):
     return errors
 
 
+@pytest.mark.slow
 def test_floating_tree():
     q, v, a, _ = state("mujoco")
     errors = _check(model("mujoco"), q, v, a)

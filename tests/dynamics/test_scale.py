@@ -59,6 +59,7 @@ def _gradient_memory(name, n):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
 def test_memory_of_reverse_mode_is_linear_in_links(name):
     """Each further link takes the same: doubling the links may not more than double the growth by much."""
