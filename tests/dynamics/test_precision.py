@@ -12,18 +12,18 @@ from tests.dynamics._cases import QUICK, call, chain, model, state
 from tests.dynamics._functions import FUNCTIONS, scalar
 from tests.oracles import random_inertia, relative_error
 
-# relative error against float64 of the 14-link tree, whose mass matrix has a condition number near 1e3:
-# a few hundred units of rounding (6e-8), and what the condition number adds to accelerations
+# largest relative error against float64 on the 14-link tree; measured were 2e-7 (inverse dynamics) to 6e-7 (mass
+# matrix), and 2.3e-6 for accelerations, to which the condition number of the mass matrix adds
 SINGLE = {
-    "rnea": 1e-5,
-    "mass_matrix": 1e-5,
-    "bias_forces": 1e-5,
-    "gravity_forces": 1e-5,
-    "coriolis_matrix": 1e-5,
-    "kinetic_energy": 1e-5,
-    "potential_energy": 1e-5,
-    "momentum": 1e-5,
-    "forward_dynamics": 1e-3,
+    "rnea": 3e-6,
+    "mass_matrix": 3e-6,
+    "bias_forces": 3e-6,
+    "gravity_forces": 3e-6,
+    "coriolis_matrix": 3e-6,
+    "kinetic_energy": 3e-6,
+    "potential_energy": 3e-6,
+    "momentum": 3e-6,
+    "forward_dynamics": 3e-5,
 }
 
 
@@ -51,9 +51,9 @@ def test_gradients_in_single_precision(name):
     for (path, x), y in zip(jax.tree_util.tree_flatten_with_path(got)[0], jax.tree.leaves(want), strict=True):
         assert x.dtype == jnp.float32, path
         assert np.isfinite(np.asarray(x)).all(), path
-        # ten times the tolerance of the value: a derivative passes through the solve twice
+        # a derivative of forward dynamics passes through the solve twice
         if np.any(np.asarray(y)):
-            assert relative_error(x, y) < 10 * SINGLE[name], path
+            assert relative_error(x, y) < {"rnea": 1e-4, "forward_dynamics": 1e-2}[name], path
 
 
 @pytest.mark.slow
