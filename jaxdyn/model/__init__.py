@@ -1,6 +1,12 @@
 """Robots as pytrees, and how to assemble and edit them."""
 
 from jaxdyn.model._builder import ModelBuilder as ModelBuilder
+from jaxdyn.model._descriptions import Actuator as Actuator
+from jaxdyn.model._descriptions import Closure as Closure
+from jaxdyn.model._descriptions import Coupling as Coupling
+from jaxdyn.model._descriptions import Info as Info
+from jaxdyn.model._descriptions import Note as Note
+from jaxdyn.model._descriptions import Shape as Shape
 from jaxdyn.model._edits import attach as attach
 from jaxdyn.model._edits import change_base as change_base
 from jaxdyn.model._edits import lock_joints as lock_joints

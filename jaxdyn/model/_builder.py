@@ -10,11 +10,13 @@ from jax import core
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint, Fixed
+from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Info, Note, Shape
 from jaxdyn.model._model import JointProperties, Limits, Links, Mimic, Model, Placements
 from jaxdyn.model._topology import Topology
-from jaxdyn.spatial import Inertia, inertia_defect, matrix_to_quaternion, rpy_to_matrix
+from jaxdyn.spatial import Inertia, inertia_defect, matrix_to_quaternion
 
 _VELOCITY = ("armature", "damping", "friction", "friction_velocity", "stiffness", "velocity", "effort")
+CLOSURE_KINDS = ("point", "weld", "revolute", "cylindrical", "prismatic", "planar", "distance")
 _DEFAULTS = {
     "armature": 0.0,
     "damping": 0.0,
@@ -34,12 +36,28 @@ def placement(translation=(0.0, 0.0, 0.0), *, rotation=None, quaternion=None, rp
     if len(given) > 1:
         raise ModelError("give at most one of rotation (a matrix), quaternion and rpy")
     if rpy is not None:
-        rotation = rpy_to_matrix(jnp.asarray(rpy, float))
+        quaternion = _rpy_quaternion(rpy)
     if rotation is not None:
         quaternion = matrix_to_quaternion(jnp.asarray(rotation, float))
     if quaternion is None:
         quaternion = np.array([1.0, 0, 0, 0])
     return quaternion, translation
+
+
+def _rpy_quaternion(rpy):
+    """`q_yaw q_pitch q_roll`, scalar first."""
+    xp = np if _is_concrete(rpy) else jnp
+    half = xp.asarray(rpy, float) / 2
+    with np.errstate(invalid="ignore"):  # what is not finite is reported by name later
+        (cr, cp, cy), (sr, sp, sy) = xp.cos(half), xp.sin(half)
+    return xp.stack(
+        [
+            cy * cp * cr + sy * sp * sr,
+            cy * cp * sr - sy * sp * cr,
+            cy * sp * cr + sy * cp * sr,
+            sy * cp * cr - cy * sp * sr,
+        ]
+    )
 
 
 @dataclass
@@ -68,9 +86,14 @@ class ModelBuilder:
     """
 
     gravity: Any = (0.0, 0.0, -9.81)
+    name: str = ""
     _links: list[_Link] = field(default_factory=list, init=False)
     _frames: list[tuple[str, str, Any, Any]] = field(default_factory=list, init=False)
     _mimics: list[tuple[str, str, Any, Any]] = field(default_factory=list, init=False)
+    _closures: list[Closure | Coupling] = field(default_factory=list, init=False)
+    _actuators: list[Actuator] = field(default_factory=list, init=False)
+    _shapes: list[Shape] = field(default_factory=list, init=False)
+    _notes: list[Note] = field(default_factory=list, init=False)
 
     def add_link(
         self,
@@ -115,6 +138,47 @@ class ModelBuilder:
         self._mimics.append((joint, source, ratio, offset))
         return self
 
+    def add_closure(
+        self,
+        name: str,
+        kind: str,
+        first: tuple[str, Any],
+        second: tuple[str, Any],
+        *,
+        length: Any = 0.0,
+    ) -> "ModelBuilder":
+        """Describes a loop: a frame `(link, pose)` tied to another by what `kind` leaves free (see `Closure`).
+
+        A pose is a translation, or a pair (quaternion, translation). The tree dynamics ignores closures.
+        """
+        if kind not in CLOSURE_KINDS:
+            raise ModelError(f"closure {name!r}: there is no kind {kind!r}; there are {', '.join(CLOSURE_KINDS)}")
+        poses = [_frame_pose(pose) for _, pose in (first, second)]
+        quats, ats = (jnp.stack([jnp.asarray(p[k], float) for p in poses]) for k in range(2))
+        self._closures.append(Closure(name, kind, (first[0], second[0]), quats, ats, jnp.asarray(length, float)))
+        return self
+
+    def add_coupling(self, name: str, joint: str, source: str | None, coefficients) -> "ModelBuilder":
+        """Describes `q_joint = polynomial(q_source)`, coefficients from the constant upwards."""
+        self._closures.append(Coupling(name, joint, source, jnp.atleast_1d(jnp.asarray(coefficients, float))))
+        return self
+
+    def add_actuator(self, name: str, joint: str, *, gear: Any = 1.0, range=(-np.inf, np.inf)) -> "ModelBuilder":
+        """Describes a drive: effort `gear * u` on a joint, `u` within `range`."""
+        gear = jnp.atleast_1d(jnp.asarray(gear, float))
+        self._actuators.append(Actuator(name, joint, gear, jnp.asarray(range, float)))
+        return self
+
+    def add_shape(self, shape: Shape) -> "ModelBuilder":
+        """Adds a solid to look at."""
+        self._shapes.append(shape)
+        return self
+
+    def add_note(self, where: str, what: str) -> "ModelBuilder":
+        """Adds a line to the model's report: something assumed, changed or left out."""
+        self._notes.append(Note(where, what))
+        return self
+
     def build(self, dtype=None) -> Model:
         """Checks everything and returns the model; links are numbered depth first."""
         dtype = jnp.result_type(float) if dtype is None else dtype
@@ -125,6 +189,7 @@ class ModelBuilder:
         groups, members, sizes = _grouped(links)
         mimics = _mimic_pairs(self._mimics, links, members)
         _unique([f[0] for f in self._frames], "frame")
+        _check_descriptions(self, links)
         topology = Topology(
             link_names=tuple(link.name for link in links),
             joint_names=tuple(link.joint_name for link in links),
@@ -148,9 +213,7 @@ class ModelBuilder:
                 cast([link.rotation for link in links], (4,)),
                 cast([link.translation for link in links], (3,)),
             ),
-            joints=tuple(
-                jax.tree.map(lambda *x: jnp.stack([jnp.asarray(y, dtype) for y in x]), *group) for group in members
-            ),
+            joints=tuple(jax.tree.map(lambda *x: _stacked(x, (), dtype), *group) for group in members),
             properties=JointProperties(
                 **{k: _coordinates(own, k, "nv", dtype) for k in _VELOCITY[:5]}, rest=_rest(own, dtype)
             ),
@@ -162,17 +225,62 @@ class ModelBuilder:
             frames=Placements(cast([f[2] for f in self._frames], (4,)), cast([f[3] for f in self._frames], (3,))),
             gravity=jnp.asarray(self.gravity, dtype),
             topology=topology,
+            closures=_cast(self._closures, dtype),
+            actuators=_cast(self._actuators, dtype),
+            info=Info(self.name, tuple(self._shapes), tuple(self._notes)),
         )
+
+
+def _cast(entries, dtype):
+    return jax.tree.map(lambda x: jnp.asarray(x, dtype), tuple(entries))
+
+
+def _frame_pose(pose):
+    if isinstance(pose, tuple) and len(pose) == 2:
+        return pose
+    return np.array([1.0, 0, 0, 0]), pose
+
+
+def _check_descriptions(builder: ModelBuilder, links: list[_Link]):
+    """Descriptions name links and joints of the model, and their sizes fit."""
+    bodies = {"world"} | {link.name for link in links}
+    joints = {link.joint_name: link.joint for link in links}
+    for closure in builder._closures:
+        named = closure.links if isinstance(closure, Closure) else (closure.joint, closure.source)
+        known = bodies if isinstance(closure, Closure) else {*joints, None}
+        for name in named:
+            if name not in known:
+                what = "link" if isinstance(closure, Closure) else "joint"
+                raise ModelError(f"closure {closure.name!r} names the {what} {name!r}, which this model does not have")
+    for drive in builder._actuators:
+        if drive.joint not in joints:
+            raise ModelError(f"actuator {drive.name!r} drives {drive.joint!r}, which is not a joint of this model")
+        if drive.gear.shape != (joints[drive.joint].nv,):
+            raise ModelError(
+                f"actuator {drive.name!r}: gear has shape {drive.gear.shape}, but joint {drive.joint!r} has "
+                f"{joints[drive.joint].nv} velocity coordinates"
+            )
+    for shape in builder._shapes:
+        if shape.link not in bodies:
+            raise ModelError(f"shape {shape.name!r} is on {shape.link!r}, which is not a link of this model")
+    for what, entries in (("closure", builder._closures), ("actuator", builder._actuators)):
+        _unique([x.name for x in entries], what)
 
 
 def _nothing() -> Inertia:
     return Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
+def _namespace(tree):
+    """numpy for known numbers, since a JAX operation a number would take most of the time of a build."""
+    return np if _is_concrete(tree) else jnp
+
+
 def _stacked(rows, width, dtype):
     if not rows:
         return jnp.zeros((0, *width), dtype)
-    return jnp.stack([jnp.asarray(x, dtype) for x in rows])
+    xp = _namespace(rows)
+    return jnp.asarray(xp.stack([xp.asarray(x, dtype) for x in rows]))
 
 
 def _unique(names, what: str):
@@ -279,6 +387,12 @@ def _mimic_pairs(mimics, links: list[_Link], members):
                 raise ModelError(f"mimic of {joint!r}: {name!r} does not have exactly one coordinate")
         if joint == source or source in followers:
             raise ModelError(f"mimic of {joint!r}: its source {source!r} must have a coordinate of its own")
+        given = sorted(links[number[joint]].extras)
+        if given:
+            raise ModelError(
+                f"joint {joint!r} mimics {source!r} and has no coordinate of its own, but {', '.join(given)} "
+                f"was given for it; give it to {source!r}, reflected through the ratio"
+            )
         pairs.append((number[joint], number[source], ratio, offset))
     _unique([m[0] for m in mimics], "mimicking joint")
     return pairs
@@ -292,22 +406,24 @@ def _frame_link(frame, number) -> int:
 
 
 def _coordinates(links: list[_Link], key: str, size: str, dtype):
-    parts = []
-    for link in links:
-        n = getattr(link.joint, size)
-        value = jnp.asarray(link.extras.get(key, _DEFAULTS[key]), dtype)
-        if value.shape not in ((), (n,)):
-            raise ModelError(f"joint {link.joint_name!r}: {key} has shape {value.shape}, expected {(n,)} or a number")
-        parts.append(jnp.broadcast_to(value, (n,)))
-    return jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)
+    defaults = [np.full(getattr(link.joint, size), _DEFAULTS[key]) for link in links]
+    return _joined(links, key, defaults, dtype)
 
 
 def _rest(links: list[_Link], dtype):
+    return _joined(links, "rest", [np.asarray(link.joint.neutral(dtype)) for link in links], dtype)
+
+
+def _joined(links: list[_Link], key: str, defaults, dtype):
+    """Values of one property of all joints, in a row."""
+    values = [link.extras.get(key, default) for link, default in zip(links, defaults, strict=True)]
+    xp = _namespace(values)
     parts = []
-    for link in links:
-        neutral = link.joint.neutral(dtype)
-        value = jnp.asarray(link.extras.get("rest", neutral), dtype)
-        if value.shape not in ((), neutral.shape):
-            raise ModelError(f"joint {link.joint_name!r}: rest has shape {value.shape}, expected {neutral.shape}")
-        parts.append(jnp.broadcast_to(value, neutral.shape))
-    return jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)
+    for link, value, default in zip(links, values, defaults, strict=True):
+        value = xp.asarray(value, dtype)
+        if value.shape not in ((), default.shape):
+            raise ModelError(
+                f"joint {link.joint_name!r}: {key} has shape {value.shape}, expected {default.shape} or a number"
+            )
+        parts.append(xp.broadcast_to(value, default.shape))
+    return jnp.asarray(xp.concatenate(parts)) if parts else jnp.zeros(0, dtype)

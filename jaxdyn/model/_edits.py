@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax.numpy as jnp
+from jax import core
 
 from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Float
 from jaxdyn.joints import AbstractJoint, Continuous, Cylindrical, Fixed, Free, Helical, Prismatic, Revolute
 from jaxdyn.model._builder import ModelBuilder, _Link, placement
+from jaxdyn.model._descriptions import Closure, Coupling
 from jaxdyn.model._model import Model
 from jaxdyn.spatial import (
     Inertia,
@@ -31,7 +33,9 @@ _REVERSIBLE = (Revolute, Continuous, Prismatic, Helical, Cylindrical)
 
 def to_builder(model: Model) -> ModelBuilder:
     """The entries from which `build` makes this model again."""
-    builder = ModelBuilder(gravity=model.gravity)
+    builder = ModelBuilder(gravity=model.gravity, name=model.name)
+    builder._closures, builder._actuators = list(model.closures), list(model.actuators)
+    builder._shapes, builder._notes = list(model.shapes), list(model.report)
     t = model.topology
     followers = {a for a, _ in t.mimics}
     for i, name in enumerate(t.link_names):
@@ -90,6 +94,12 @@ def lock_joints(model: Model, at: Mapping[str, Any]) -> Model:
         for link in builder._links
     ]
     builder._mimics = [m for m in builder._mimics if m[0] not in configuration]
+    builder._actuators = [a for a in builder._actuators if a.joint not in configuration]
+    for closure in builder._closures:
+        if isinstance(closure, Coupling) and {closure.joint, closure.source} & set(configuration):
+            raise ModelError(
+                f"coupling {closure.name!r} ties {closure.joint!r} to {closure.source!r}; neither can be locked"
+            )
     return builder.build(model.dtype)
 
 
@@ -147,6 +157,7 @@ def attach(
         builder._links.append(entry)
     builder._frames += [(prefix + name, prefix + on, *rest) for name, on, *rest in added._frames]
     builder._mimics += [(prefix + a, prefix + b, *rest) for a, b, *rest in added._mimics]
+    _add_descriptions(builder, added, prefix, link, pose)
     return builder.build(model.dtype)
 
 
@@ -276,6 +287,41 @@ def _carried(model: Model, link: str) -> list[int]:
     return out
 
 
+def _add_descriptions(builder: ModelBuilder, added: ModelBuilder, prefix: str, link: str, pose):
+    """Closures, actuators, shapes and notes of `added`, whose world is now `link` at `pose`."""
+    for closure in added._closures:
+        if isinstance(closure, Coupling):
+            source = None if closure.source is None else prefix + closure.source
+            moved = Coupling(prefix + closure.name, prefix + closure.joint, source, closure.coefficients)
+        else:
+            ends = zip(closure.links, closure.rotations, closure.translations, strict=True)
+            names, poses = [], []
+            for name, quat, at in ends:
+                names.append(link if name == "world" else prefix + name)
+                poses.append(_compose(pose, (quat, at)) if name == "world" else (quat, at))
+            quats, ats = (jnp.stack(x) for x in zip(*poses, strict=True))
+            moved = Closure(prefix + closure.name, closure.kind, (names[0], names[1]), quats, ats, closure.length)
+        builder._closures.append(moved)
+    builder._actuators += [
+        dataclasses.replace(a, name=prefix + a.name, joint=prefix + a.joint) for a in added._actuators
+    ]
+    for shape in added._shapes:
+        if shape.link == "world":
+            if not _concrete(pose):
+                raise ModelError(f"shape {shape.name!r} of the attached world cannot be placed at a traced pose")
+            moved = _compose(pose, (jnp.asarray(shape.quaternion), jnp.asarray(shape.translation)))
+            quat, at = (tuple(float(x) for x in part) for part in moved)
+            shape = dataclasses.replace(shape, link=link, quaternion=quat, translation=at)
+        else:
+            shape = dataclasses.replace(shape, link=prefix + shape.link)
+        builder._shapes.append(dataclasses.replace(shape, name=prefix + shape.name))
+    builder._notes += [dataclasses.replace(n, where=prefix + n.where) for n in added._notes]
+
+
+def _concrete(tree) -> bool:
+    return not any(isinstance(x, core.Tracer) for x in tree)
+
+
 def _only(model: Model, keep: Iterable[int]) -> ModelBuilder:
     builder = to_builder(model)
     builder._links = [builder._links[i] for i in keep]
@@ -283,10 +329,19 @@ def _only(model: Model, keep: Iterable[int]) -> ModelBuilder:
     joints = {link.joint_name for link in builder._links}
     builder._frames = [f for f in builder._frames if f[1] in links]
     builder._mimics = [m for m in builder._mimics if m[0] in joints]
+    builder._actuators = [a for a in builder._actuators if a.joint in joints]
+    builder._closures = [c for c in builder._closures if _stays(c, links | {"world"}, joints | {None})]
+    builder._shapes = [s for s in builder._shapes if s.link in links]
     for joint, source, *_ in builder._mimics:
         if source not in joints:
             raise ModelError(f"joint {joint!r} mimics {source!r}, which is on a removed link; lock it first")
     return builder
+
+
+def _stays(closure: Closure | Coupling, links, joints) -> bool:
+    if isinstance(closure, Coupling):
+        return {closure.joint, closure.source} <= joints
+    return set(closure.links) <= links
 
 
 def _path_to_root(model: Model, link: str) -> list[int]:

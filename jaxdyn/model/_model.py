@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
 from jaxdyn.joints import AbstractJoint, Fixed
+from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Info, Note, Shape
 from jaxdyn.model._topology import Topology
 
 
@@ -105,6 +106,9 @@ class Model(eqx.Module):
     #: acceleration of free fall in world axes, m/s^2
     gravity: Float[Array, "*batch 3"]
     topology: Topology = eqx.field(static=True)
+    closures: tuple[Closure | Coupling, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    info: Info = eqx.field(static=True, default=Info())
 
     @property
     def nq(self) -> int:
@@ -135,6 +139,21 @@ class Model(eqx.Module):
     def frame_names(self) -> tuple[str, ...]:
         """Names of the extra frames."""
         return self.topology.frame_names
+
+    @property
+    def name(self) -> str:
+        """Name of the robot, empty if it was given none."""
+        return self.info.name
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Solids to look at."""
+        return self.info.shapes
+
+    @property
+    def report(self) -> tuple[Note, ...]:
+        """What was assumed, changed or left out when the model was read from a description."""
+        return self.info.notes
 
     def joint(self, name: str) -> JointView:
         """The joint called `name`: its type with its own parameters, and its slices of q and v."""
