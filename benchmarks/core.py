@@ -29,6 +29,8 @@ KINDER = {
     "frax": "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED",
 }
 ENGINES = ("pinocchio", "jaxdyn", "mjx", "frax")
+# Results of 47 MB and more are fresh pages at every call unless the C library keeps what was freed.
+KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(1 << 27)}
 CPP = ("Pinocchio (C++ loop)", "Pinocchio (less overhead)")
 
 
@@ -50,6 +52,7 @@ def run_section(engine: str, dtype: str, batches: list[int], args) -> list[Row]:
     env = dict(os.environ, JAX_ENABLE_X64=str(int(dtype == "float64")), JAX_PLATFORMS="cpu")
     env["XLA_FLAGS"] = f"{ONE_THREAD} {KINDER.get(engine, '')}".strip()
     env |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    env |= {} if args.fresh_memory else KEEP_MEMORY
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.json"
         command = [sys.executable, __file__, "--section", engine, dtype, "--json", str(file)]
@@ -76,7 +79,7 @@ def section(args):
         Path(args.json).write_text(json.dumps(rows), encoding="utf-8")
 
 
-def header(core: int | None) -> str:
+def header(core: int | None, fresh: bool) -> str:
     import importlib.metadata as metadata
 
     versions = []
@@ -85,9 +88,11 @@ def header(core: int | None) -> str:
             versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             versions.append(f"{name} not installed")
+    memory = "returned to the system" if fresh else "kept by the C library, " + " ".join(KEEP_MEMORY)
     where = f"pinned to core {core}" if core is not None else "not pinned: times vary"
     return (
         f"{_processor()}, {where}, Python {platform.python_version()}\n{', '.join(versions)}\n"
+        f"Freed memory is {memory}\n"
         f"XLA_FLAGS={ONE_THREAD}, for MJX also {KINDER['mjx']},\nfor frax also {KINDER['frax']}\n"
         "Times in us an evaluation, best and median; compile: tracing and compiling in s. `x C++`: best time\n"
         "over Pinocchio's in float64 at the largest batch, from its own loop in C++ where it has one; the\n"
@@ -138,6 +143,7 @@ def parse(argv=None):
     parser.add_argument("--json", metavar="FILE", help="write the rows to a file as well")
     parser.add_argument("--core", type=int, default=-1, help="core to run on (default: the last one)")
     parser.add_argument("--cpu-time", action="store_true", help="processor time, where others share the core")
+    parser.add_argument("--fresh-memory", action="store_true", help="let the C library return what is freed")
     parser.add_argument("--no-pin", action="store_true", help="do not pin to a core")
     parser.add_argument("--robots", nargs="+", default=["panda", "humanoid"])
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
@@ -155,7 +161,7 @@ def main(argv=None):
         section(args)
         return
     core = None if args.no_pin else pin_to_core(args.core)
-    print(header(core), flush=True)
+    print(header(core, args.fresh_memory), flush=True)
     rows, start = [], time.perf_counter()
     for engine, dtype, batches in sections(args):
         began = time.perf_counter()

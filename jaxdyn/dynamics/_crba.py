@@ -54,8 +54,8 @@ def outer(left, right):
 
 def masked(t: Topology, above, below):
     """Entry (i, j) from `above` where i carries j, from `below` where j carries i, zero elsewhere."""
-    carries = t.dof_ancestors
-    return jnp.where(carries[..., None], above, jnp.where(carries.T[..., None], below, 0))
+    carries = t.dof_ancestors.reshape(*t.dof_ancestors.shape, *[1] * (above.ndim - 2))
+    return jnp.where(carries, above, jnp.where(carries.swapaxes(0, 1), below, 0))
 
 
 def diagonal(x):
@@ -63,7 +63,8 @@ def diagonal(x):
     return jnp.where(np.eye(x.shape[0], dtype=bool)[..., None], x[:, None], 0)
 
 
-def _mass_matrix(t: Topology, b: Bodies, q):
+def _factors(t: Topology, b: Bodies, q):
+    """World-axes subspaces S and momenta `I^c S` of composite bodies, whose products are the mass matrix."""
     lanes = rc.lanes_of(q, b.mass, b.translation, b.rotation)
     dtype = jnp.result_type(q, b.mass)
     r, p, s = rc.poses(t, b, q, lanes)
@@ -72,8 +73,12 @@ def _mass_matrix(t: Topology, b: Bodies, q):
     composite = tuple(to_dofs(t, x) for x in total)
     s = world_subspace(t, r, p, s)
     force = apply_inertia((composite[0], composite[1:4], composite[4:]), s)
-    s, force = (*s[0], *s[1]), (*force[0], *force[1])
-    return masked(t, outer(s, force), outer(force, s)) + diagonal(b.armature)
+    return (*s[0], *s[1]), (*force[0], *force[1])
 
 
-mass_matrix_kernel = kernel(_mass_matrix)
+def symmetric(t: Topology, s, force, armature):
+    """`M_ij = S_i . I^c_j S_j` where i carries j, mirrored, with the armatures on the diagonal."""
+    return masked(t, outer(s, force), outer(force, s)) + jnp.diag(armature)
+
+
+factors_kernel = kernel(_factors)

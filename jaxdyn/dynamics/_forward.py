@@ -8,7 +8,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._aba import aba_kernel
-from jaxdyn.dynamics._crba import mass_matrix_kernel
+from jaxdyn.dynamics._crba import factors_kernel, symmetric
 from jaxdyn.dynamics._inverse import bias_forces, checked_state
 from jaxdyn.dynamics._loads import body_loads
 from jaxdyn.model import Model
@@ -23,8 +23,10 @@ def mass_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
     (Featherstone 2008, section 6.2). The armatures are on its diagonal.
     """
     q = check_shape("q", q, (model.nq,))
-    full = mass_matrix_kernel(model.topology, bodies(model), full_configuration(model, q))
-    if not model.topology.mimics:
+    t, b = model.topology, bodies(model)
+    subspaces, momenta = factors_kernel(t, b, full_configuration(model, q))
+    full = symmetric(t, subspaces, momenta, b.armature)
+    if not t.mimics:
         return full
     return own_columns(model, own_effort(model, full)) + jnp.diag(model.properties.armature)
 
