@@ -10,6 +10,8 @@ from jaxdyn import joints as joints
 from jaxdyn import robots as robots
 from jaxdyn import spatial as spatial
 from jaxdyn._errors import ConvergenceError as ConvergenceError
+from jaxdyn._errors import FileAccessError as FileAccessError
+from jaxdyn._errors import FileFormatError as FileFormatError
 from jaxdyn._errors import JaxdynError as JaxdynError
 from jaxdyn._errors import ModelError as ModelError
 from jaxdyn._errors import ShapeError as ShapeError
@@ -39,6 +41,13 @@ from jaxdyn.dynamics import rnea as rnea
 from jaxdyn.dynamics import rnea_derivatives as rnea_derivatives
 from jaxdyn.dynamics import task_space_dynamics as task_space_dynamics
 from jaxdyn.dynamics import work as work
+from jaxdyn.io import load as load
+from jaxdyn.io import load_mjcf as load_mjcf
+from jaxdyn.io import load_urdf as load_urdf
+from jaxdyn.io import parse_mjcf as parse_mjcf
+from jaxdyn.io import parse_urdf as parse_urdf
+from jaxdyn.io import save as save
+from jaxdyn.io import write_urdf as write_urdf
 from jaxdyn.kinematics import LOCAL as LOCAL
 from jaxdyn.kinematics import WORLD as WORLD
 from jaxdyn.kinematics import WORLD_ALIGNED as WORLD_ALIGNED
@@ -66,7 +75,9 @@ from jaxdyn.kinematics import total_mass as total_mass
 from jaxdyn.model import Actuator as Actuator
 from jaxdyn.model import Closure as Closure
 from jaxdyn.model import Coupling as Coupling
+from jaxdyn.model import DHRow as DHRow
 from jaxdyn.model import JointProperties as JointProperties
+from jaxdyn.model import JointVectors as JointVectors
 from jaxdyn.model import Limits as Limits
 from jaxdyn.model import Links as Links
 from jaxdyn.model import Mimic as Mimic
@@ -78,10 +89,21 @@ from jaxdyn.model import Shape as Shape
 from jaxdyn.model import Topology as Topology
 from jaxdyn.model import attach as attach
 from jaxdyn.model import change_base as change_base
+from jaxdyn.model import from_denavit_hartenberg as from_denavit_hartenberg
+from jaxdyn.model import from_link_vectors as from_link_vectors
+from jaxdyn.model import from_modified_denavit_hartenberg as from_modified_denavit_hartenberg
+from jaxdyn.model import from_screws as from_screws
+from jaxdyn.model import from_space_screws as from_space_screws
 from jaxdyn.model import lock_joints as lock_joints
 from jaxdyn.model import merge as merge
 from jaxdyn.model import reduce_joints as reduce_joints
 from jaxdyn.model import remove_link as remove_link
 from jaxdyn.model import subtree as subtree
+from jaxdyn.simulation import Event as Event
+from jaxdyn.simulation import SimulationStatus as SimulationStatus
+from jaxdyn.simulation import System as System
+from jaxdyn.simulation import Trajectory as Trajectory
+from jaxdyn.simulation import simulate as simulate
+from jaxdyn.simulation import simulate_batch as simulate_batch
 
 __version__ = _version("jaxdyn")

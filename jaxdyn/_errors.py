@@ -11,6 +11,14 @@ class ModelError(JaxdynError, ValueError):
     """A robot description that cannot be built; the message names the link or joint at fault."""
 
 
+class FileFormatError(ModelError):
+    """A file whose content is refused; the message names file, element and remedy."""
+
+
+class FileAccessError(JaxdynError):
+    """A file that cannot be read or written."""
+
+
 class ShapeError(JaxdynError, ValueError):
     """An argument whose shape does not fit the model."""
 

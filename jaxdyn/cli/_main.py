@@ -20,6 +20,13 @@ def _parser() -> argparse.ArgumentParser:
     tour = commands.add_parser("tour", help="what the library does, shown on a seven-joint arm")
     tour.add_argument("--out", type=Path, default=Path("jaxdyn-tour"), metavar="DIR", help="where plots go")
     tour.set_defaults(run=_tour)
+    info = commands.add_parser("info", help="tree, masses, degrees of freedom, limits and report of a robot file")
+    info.add_argument("file", type=Path, metavar="FILE", help="a URDF (.urdf), an MJCF (.xml, .mjcf) or a saved model")
+    info.add_argument("--floating-base", action="store_true", help="the root of a URDF is free to move")
+    info.add_argument(
+        "--package-dir", type=Path, action="append", default=[], metavar="DIR", help="where meshes of a URDF are"
+    )
+    info.set_defaults(run=_info)
     return parser
 
 
@@ -30,3 +37,20 @@ def _tour(arguments: argparse.Namespace) -> int:
     from jaxdyn.cli._tour import tour
 
     return 0 if tour(arguments.out).passed else 1
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    import sys
+
+    import jax
+
+    jax.config.update("jax_enable_x64", True)  # numbers as they are in the file
+    from jaxdyn import JaxdynError
+    from jaxdyn.cli._info import describe, read_model
+
+    try:
+        print(describe(read_model(arguments.file, arguments.floating_base, arguments.package_dir)))
+    except JaxdynError as error:
+        print(f"jaxdyn info: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    return 0

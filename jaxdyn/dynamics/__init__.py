@@ -20,6 +20,11 @@ from jaxdyn.dynamics._momentum import (
     centroidal_momentum_matrix_derivative as centroidal_momentum_matrix_derivative,
 )
 from jaxdyn.dynamics._momentum import momentum as momentum
+from jaxdyn.dynamics._part import AbstractMotion as AbstractMotion
+from jaxdyn.dynamics._part import AbstractPart as AbstractPart
+from jaxdyn.dynamics._part import AbstractSampledPart as AbstractSampledPart
+from jaxdyn.dynamics._part import Action as Action
+from jaxdyn.dynamics._part import FreeMotion as FreeMotion
 from jaxdyn.dynamics._passive import passive_forces as passive_forces
 from jaxdyn.dynamics._reactions import JointReactions as JointReactions
 from jaxdyn.dynamics._reactions import joint_reactions as joint_reactions

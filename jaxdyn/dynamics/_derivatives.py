@@ -32,7 +32,7 @@ from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._aba import forward
 from jaxdyn.dynamics._crba import apply_inertia, diagonal, masked, outer, subtree_sum
-from jaxdyn.dynamics._forward import crba_solve
+from jaxdyn.dynamics._forward import forward_dynamics
 from jaxdyn.dynamics._inverse import checked_state
 from jaxdyn.dynamics._loads import body_loads
 from jaxdyn.dynamics._rnea import six_columns
@@ -243,6 +243,8 @@ def rnea_derivatives(
     q, v, a = checked_state(model, q, v, a)
     t = model.topology
     load = body_loads(model, external, q.dtype)
+    if not t.bodies:
+        return InverseDynamicsDerivatives(*(jnp.zeros((0, 0), q.dtype),) * 3)
     full = derivatives_kernel(
         t, bodies(model), full_configuration(model, q), full_velocity(model, v), full_velocity(model, a), load
     )
@@ -261,11 +263,13 @@ def forward_dynamics_derivatives(
 ) -> ForwardDynamicsDerivatives:
     """Jacobians of forward dynamics: `da/dx = -M^-1 d rnea/dx` at the resulting acceleration, `da/dtau = M^-1`."""
     q, v, tau = checked_state(model, q, v, tau)
-    if not model.topology.mimics:
+    if not model.topology.mimics and model.nv:
         load = body_loads(model, external, q.dtype)
         full = forward_derivatives_kernel(model.topology, bodies(model), q, v, tau, load)
         return ForwardDynamicsDerivatives(*full)
-    d = rnea_derivatives(model, q, v, crba_solve(model, q, v, tau, external), external)
+    d = rnea_derivatives(model, q, v, forward_dynamics(model, q, v, tau, external), external)
+    if not model.nv:
+        return ForwardDynamicsDerivatives(d.dq, d.dv, d.da)
     factor = cho_factor(d.da)
     dq, dv, dtau = (cho_solve(factor, x) for x in (-d.dq, -d.dv, jnp.eye(model.nv, dtype=q.dtype)))
     return ForwardDynamicsDerivatives(dq, dv, dtau)

@@ -23,7 +23,10 @@ def mass_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
     (Featherstone 2008, section 6.2). The armatures are on its diagonal.
     """
     q = check_shape("q", q, (model.nq,))
-    t, b = model.topology, bodies(model)
+    t = model.topology
+    if not t.bodies:
+        return jnp.zeros((0, 0), q.dtype)
+    b = bodies(model)
     subspaces, momenta = factors_kernel(t, b, full_configuration(model, q))
     full = symmetric(t, subspaces, momenta, b.armature)
     if not t.mimics:
@@ -39,7 +42,8 @@ def aba(model: Model, q, v, tau, external=None) -> Float[Array, " nv"]:
     if model.topology.mimics:
         raise ModelError("aba cannot couple mimicking joints; use method=jaxdyn.crba_solve")
     q, v, tau = checked_state(model, q, v, tau)
-    return aba_kernel(model.topology, bodies(model), q, v, tau, body_loads(model, external, q.dtype))
+    load = body_loads(model, external, q.dtype)
+    return aba_kernel(model.topology, bodies(model), q, v, tau, load) if model.nv else tau
 
 
 def crba_solve(model: Model, q, v, tau, external=None) -> Float[Array, " nv"]:

@@ -34,6 +34,8 @@ def rnea(
     q, v, a = checked_state(model, q, v, a)
     t = model.topology
     load = body_loads(model, external, q.dtype)
+    if not t.bodies:
+        return jnp.zeros(0, q.dtype)
     full = rnea_kernel(
         t, bodies(model), full_configuration(model, q), full_velocity(model, v), full_velocity(model, a), load
     )

@@ -50,4 +50,4 @@ def inertial_regressor(
     wrench = jnp.concatenate([moment, force], axis=1)
     rows = jnp.einsum("ki,lij->klj", s.bodies.subspace, wrench)
     rows = jnp.where(dof_carries_link(model)[..., None], rows, 0)
-    return own_effort(model, rows.reshape(rows.shape[0], -1))
+    return own_effort(model, rows.reshape(rows.shape[0], 10 * model.num_links))

@@ -1,6 +1,9 @@
 """Robots as pytrees, and how to assemble and edit them."""
 
 from jaxdyn.model._builder import ModelBuilder as ModelBuilder
+from jaxdyn.model._denavit_hartenberg import DHRow as DHRow
+from jaxdyn.model._denavit_hartenberg import from_denavit_hartenberg as from_denavit_hartenberg
+from jaxdyn.model._denavit_hartenberg import from_modified_denavit_hartenberg as from_modified_denavit_hartenberg
 from jaxdyn.model._descriptions import Actuator as Actuator
 from jaxdyn.model._descriptions import Closure as Closure
 from jaxdyn.model._descriptions import Coupling as Coupling
@@ -14,10 +17,14 @@ from jaxdyn.model._edits import merge as merge
 from jaxdyn.model._edits import reduce_joints as reduce_joints
 from jaxdyn.model._edits import remove_link as remove_link
 from jaxdyn.model._edits import subtree as subtree
+from jaxdyn.model._link_vectors import JointVectors as JointVectors
+from jaxdyn.model._link_vectors import from_link_vectors as from_link_vectors
 from jaxdyn.model._model import JointProperties as JointProperties
 from jaxdyn.model._model import Limits as Limits
 from jaxdyn.model._model import Links as Links
 from jaxdyn.model._model import Mimic as Mimic
 from jaxdyn.model._model import Model as Model
 from jaxdyn.model._model import Placements as Placements
+from jaxdyn.model._screws import from_screws as from_screws
+from jaxdyn.model._screws import from_space_screws as from_space_screws
 from jaxdyn.model._topology import Topology as Topology

@@ -87,6 +87,8 @@ class ModelBuilder:
 
     gravity: Any = (0.0, 0.0, -9.81)
     name: str = ""
+    #: whether an inertia that no body can have is refused
+    strict: bool = True
     _links: list[_Link] = field(default_factory=list, init=False)
     _frames: list[tuple[str, str, Any, Any]] = field(default_factory=list, init=False)
     _mimics: list[tuple[str, str, Any, Any]] = field(default_factory=list, init=False)
@@ -184,7 +186,7 @@ class ModelBuilder:
         dtype = jnp.result_type(float) if dtype is None else dtype
         links = _ordered(self._links)
         for link in links:
-            _check(link)
+            _check(link, self.strict)
         number = {link.name: i for i, link in enumerate(links)}
         groups, members, sizes = _grouped(links)
         mimics = _mimic_pairs(self._mimics, links, members)
@@ -326,10 +328,10 @@ def _finite(x) -> bool:
     return bool(np.isfinite(np.asarray(x, float)).all())
 
 
-def _check(link: _Link):
+def _check(link: _Link, strict: bool):
     """Numbers that are known now must make sense; traced ones are the caller's."""
     body = link.inertia
-    if body is not None and _is_concrete(body):
+    if strict and body is not None and _is_concrete(body):
         defect = inertia_defect(body.mass, body.inertia)
         if defect:
             raise ModelError(f"link {link.name!r} {defect}")
@@ -411,7 +413,13 @@ def _coordinates(links: list[_Link], key: str, size: str, dtype):
 
 
 def _rest(links: list[_Link], dtype):
-    return _joined(links, "rest", [np.asarray(link.joint.neutral(dtype)) for link in links], dtype)
+    return _joined(links, "rest", [_neutral(link.joint, dtype) for link in links], dtype)
+
+
+def _neutral(joint: AbstractJoint, dtype):
+    with jax.ensure_compile_time_eval():  # zeros made inside a traced function are known all the same
+        x = joint.neutral(dtype)
+    return np.asarray(x) if _is_concrete(x) else x
 
 
 def _joined(links: list[_Link], key: str, defaults, dtype):

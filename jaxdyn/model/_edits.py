@@ -33,7 +33,7 @@ _REVERSIBLE = (Revolute, Continuous, Prismatic, Helical, Cylindrical)
 
 def to_builder(model: Model) -> ModelBuilder:
     """The entries from which `build` makes this model again."""
-    builder = ModelBuilder(gravity=model.gravity, name=model.name)
+    builder = ModelBuilder(gravity=model.gravity, name=model.name, strict=False)
     builder._closures, builder._actuators = list(model.closures), list(model.actuators)
     builder._shapes, builder._notes = list(model.shapes), list(model.report)
     t = model.topology

@@ -12,7 +12,7 @@ from jaxdyn.spatial import Inertia, box, cylinder, ellipsoid, sphere
 
 _DEG = jnp.pi / 180
 _HEIGHT, _MASS = 1.741, 73.0  # of de Leva's mean male subject
-_DENSITY = 1000.0  # kg/m^3, near enough to the 980 to 1,160 of Winter's table 4.1
+_DENSITY = 1000.0  # kg/m^3, amid the 920 (thorax) to 1,160 (hand) of Dempster 1955, in Winter's table 4.1
 
 # de Leva 1996, table 4, males: mass in per cent of the body, length in m at a height of 1.741 m, and the
 # centre of mass from the proximal (for the trunk and the head: upper) end in per cent of the length.
@@ -208,7 +208,7 @@ def humanoid(height=_HEIGHT, mass=_MASS, *, lengths: Mapping[str, object] | None
     ball between the axes of its compound joint.
     """
     masses, lengths = _measures(height, mass, lengths or {})
-    builder = ModelBuilder()
+    builder = ModelBuilder(name="humanoid")
     pelvis = _slab("pelvis", masses["pelvis"], lengths["pelvis"], lengths["hip_width"])
     builder.add_link("pelvis", "world", Free(), pelvis, joint_name="base")
     for side, sign in (("left", 1.0), ("right", -1.0)):

@@ -24,7 +24,8 @@ _PLACEMENTS = (
 _FLANGE = 0.107
 _TCP = 0.1034  # between the finger tips of the Franka hand, from the flange
 
-# mass, centre of mass, inertia about it (xx xy xz yy yz zz), identified by Gaz et al. 2019
+# mass, centre of mass, inertia about it (xx xy xz yy yz zz), identified by Gaz et al. 2019; the centre of link 1
+# along its axis has no effect on the arm, is zero there, and is taken from Franka's own description
 _INERTIAS = (
     (4.970684, (0.003875, 0.002081, -0.04762),
      (0.70337, -0.000139, 0.006772, 0.70661, 0.019169, 0.009117)),
@@ -78,7 +79,7 @@ def panda(*, hand: bool = False) -> Model:
     Links "link1" to "link7" and "hand", joints "joint1" to "joint7"; frames "flange" (0.107 m behind joint
     7) and "hand_tcp" (between the finger tips of a mounted hand, turned by -45 degrees about z).
     """
-    builder = ModelBuilder()
+    builder = ModelBuilder(name="Panda")
     rows = zip(_PLACEMENTS, _INERTIAS, _LIMITS, _FRICTION, _STEEPNESS, strict=True)
     for k, ((roll, at), inertial, (lower, upper, velocity, effort), friction, alpha) in enumerate(rows, 1):
         builder.add_link(

@@ -20,6 +20,7 @@ from jaxdyn.model import (
     subtree,
 )
 from jaxdyn.model._edits import to_builder
+from jaxdyn.spatial import Inertia
 
 from ._robots import body, branched, carry_over, efforts, mass_matrix, neutral, pendulum, random_state
 
@@ -311,3 +312,14 @@ def test_edits_work_on_traced_and_on_batched_leaves():
     assert slopes.shape == masses.shape
     np.testing.assert_allclose(slopes[0], slopes[2], rtol=1e-9)  # sums of terms that partly cancel
     assert (slopes[0] != 0).all()
+
+
+def test_edits_take_inertias_as_they_are():
+    """Files describe inertias that no body has; what was read with a note can be edited too."""
+    b = ModelBuilder(strict=False)
+    flat = Inertia(1.0, np.zeros(3), np.diag([1.0, 1, 5]))
+    b.add_link("a", "world", Revolute((0, 0, 1)), flat)
+    b.add_link("b", "a", Revolute((0, 0, 1)), Inertia(1.0, np.zeros(3), np.eye(3)))
+    locked = lock_joints(b.build(), {"b_joint": 0.3})
+    assert locked.nv == 1
+    np.testing.assert_allclose(locked.links.inertia[0], flat.inertia)

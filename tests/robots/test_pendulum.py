@@ -7,7 +7,7 @@ import pytest
 
 from jaxdyn.dynamics import forward_dynamics, mass_matrix, rnea
 from jaxdyn.kinematics import frame_pose, total_mass
-from jaxdyn.robots import chain, double_pendulum, pendulum
+from jaxdyn.robots import acrobot, cart_pole, chain, double_pendulum, pendulum, planar_chain
 
 G = 9.81
 
@@ -54,6 +54,58 @@ def test_frames_of_the_double_pendulum_are_at_its_masses():
     model, q = double_pendulum((0.5, 0.8)), jnp.array([np.pi / 2, -np.pi / 2])
     np.testing.assert_allclose(frame_pose(model, q, "elbow").translation, [-0.5, 0, 0], atol=1e-14)
     np.testing.assert_allclose(frame_pose(model, q, "tip").translation, [-0.5, 0, -0.8], atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_acrobot_follows_its_closed_form(seed):
+    rng = np.random.default_rng(seed)
+    (l1, l2), (m1, m2) = lengths, masses = rng.uniform(0.3, 2, (2, 2))
+    q, v, a = rng.standard_normal((3, 2))
+    c1, c2, i1, i2 = l1 / 2, l2 / 2, m1 * l1**2 / 12, m2 * l2**2 / 12
+    coupling, h = m2 * l1 * c2 * np.cos(q[1]), m2 * l1 * c2 * np.sin(q[1])
+    m12 = m2 * c2**2 + i2 + coupling
+    m11 = m1 * c1**2 + i1 + m2 * (l1**2 + c2**2) + 2 * coupling + i2
+    outer = m2 * c2 * G * np.sin(q[0] + q[1])
+    expected = [
+        m11 * a[0] + m12 * a[1] - h * v[1] * (2 * v[0] + v[1]) + (m1 * c1 + m2 * l1) * G * np.sin(q[0]) + outer,
+        m12 * a[0] + (m2 * c2**2 + i2) * a[1] + h * v[0] ** 2 + outer,
+    ]
+    tau = rnea(acrobot(tuple(lengths), tuple(masses)), *map(jnp.asarray, (q, v, a)))
+    np.testing.assert_allclose(tau, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_acrobot_has_the_numbers_of_spong():
+    model = acrobot()
+    np.testing.assert_allclose([model.link(k).inertia[1, 1] for k in ("upper", "lower")], [0.083, 0.33], atol=4e-3)
+    assert [drive.joint for drive in model.actuators] == ["elbow"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cart_pole_follows_its_closed_form(seed):
+    rng = np.random.default_rng(seed)
+    (m1, m2), l = rng.uniform(0.3, 2, 2), rng.uniform(0.3, 2)
+    q, v, a = rng.standard_normal((3, 2))
+    expected = [
+        (m1 + m2) * a[0] + m2 * l * (a[1] * np.cos(q[1]) - v[1] ** 2 * np.sin(q[1])),
+        m2 * l * np.cos(q[1]) * a[0] + m2 * l**2 * a[1] + m2 * G * l * np.sin(q[1]),
+    ]
+    model = cart_pole((m1, m2), l)
+    np.testing.assert_allclose(rnea(model, *map(jnp.asarray, (q, v, a))), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_cart_pole_leans_and_is_limited_as_it_says():
+    model = cart_pole(track=2.0)
+    tip = frame_pose(model, jnp.array([0.7, 0.3]), "tip").translation
+    np.testing.assert_allclose(tip, [0.7 + 0.5 * np.sin(0.3), 0, -0.5 * np.cos(0.3)], atol=1e-14)
+    np.testing.assert_array_equal(model.limits.lower, [-2, -np.inf])
+    np.testing.assert_array_equal(model.actuators[0].range, [-20, 20])
+
+
+def test_a_planar_chain_stays_in_its_plane():
+    q = jnp.asarray(np.random.default_rng(0).standard_normal(17))
+    angles = np.cumsum(np.asarray(q))
+    tip = frame_pose(planar_chain(17, length=0.2), q, "tip").translation
+    np.testing.assert_allclose(tip, [-0.2 * np.sin(angles).sum(), 0, -0.2 * np.cos(angles).sum()], atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 17])

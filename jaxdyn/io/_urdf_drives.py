@@ -1,0 +1,46 @@
+"""Transmissions of a URDF: a motor with a gear on one joint."""
+
+from jaxdyn.io._xml import Element, as_number
+from jaxdyn.model import ModelBuilder
+
+_REDUCTIONS = ("mechanicalReduction", "mechanical_reduction")
+
+
+def add_drives(robot: Element, drivable: set[str], builder: ModelBuilder):
+    """An actuator for each transmission that gears one motor to one of the joints `drivable`.
+
+    Its gear is the reduction, by which the motor's effort is multiplied.
+    """
+    groups = [robot, *robot.all("ros2_control")]
+    names: set[str] = set()
+    for transmission in (x for group in groups for x in group.all("transmission")):
+        joints = [x.attributes.get("name", "") for x in transmission.all("joint")]
+        motors = transmission.all("actuator")
+        kind = transmission.attributes.get("name", "")
+        where = f"transmission {kind}" if kind else "transmission"
+        if len(joints) != 1 or len(motors) != 1:
+            builder.add_note(where, f"has {len(joints)} joints and {len(motors)} actuators, not one each: left out")
+        elif joints[0] not in drivable:
+            builder.add_note(where, f"drives {joints[0]!r}, which is no joint with a coordinate of its own: left out")
+        else:
+            gear = _gear(transmission, motors[0], where, builder)
+            name = motors[0].attributes.get("name") or kind or f"{joints[0]}_drive"
+            while name in names:
+                name += "_"
+            names.add(name)
+            builder.add_actuator(name, joints[0], gear=gear)
+
+
+def _gear(transmission: Element, motor: Element, where: str, builder: ModelBuilder) -> float:
+    for owner in (motor, *transmission.all("joint"), transmission):
+        for tag in _REDUCTIONS:
+            element = owner.first(tag)
+            if element is None:
+                continue
+            gear = as_number(element, f"<{tag}>", element.text)
+            if gear != 0:
+                return gear
+            builder.add_note(where, "has a reduction of zero: one assumed")
+            return 1.0
+    builder.add_note(where, "has no reduction: one assumed")
+    return 1.0

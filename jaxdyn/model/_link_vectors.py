@@ -1,0 +1,125 @@
+"""Serial robots from link vectors: the geometry of Vukobratovic and Potkonjak, with Rodrigues' rotation."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxdyn._errors import ModelError
+from jaxdyn.joints import Prismatic, Revolute
+from jaxdyn.model._builder import _is_concrete, _namespace
+from jaxdyn.model._model import Model
+from jaxdyn.model._serial import Member, as_pose, build_chain, carried, check_count, cross, unit, vector
+from jaxdyn.spatial import Inertia
+
+_PARALLEL = 1e-9  # sine of the angle below which a vector counts as parallel to the axis
+
+
+class JointVectors(NamedTuple):
+    """Joint j between link j - 1 and link j; frames are at the centres of mass C, vectors in m.
+
+    `r_before` and `r_after` start at the joint S_j. The auxiliary vectors (r* in the source) stand in for those
+    that are parallel to the axis, where the zero of the coordinate is defined; they need not be of unit length.
+    """
+
+    #: axis e_j in frame j - 1
+    e_before: Any
+    #: the same axis in frame j
+    e_after: Any
+    #: from S_j to C_(j-1), in frame j - 1: r_(j-1,j)
+    r_before: Any
+    #: from S_j to C_j, in frame j: r_jj
+    r_after: Any
+    #: the indicator s_j: a linear joint rather than a revolute one
+    linear: bool = False
+    #: auxiliary vector r*_(j-1,j), in frame j - 1
+    star_before: Any = None
+    #: auxiliary vector r*_jj, in frame j
+    star_after: Any = None
+    #: fixed angle alpha_j of a linear joint, rad
+    alpha: Any = 0.0
+
+
+def from_link_vectors(
+    joints: Sequence[JointVectors],
+    inertias: Sequence[Inertia],
+    *,
+    tool=None,
+    gravity=(0.0, 0.0, -9.81),
+    name: str = "",
+    **properties,
+) -> Model:
+    """A serial robot from its link vectors and joint axes.
+
+    With the frames of the links at their centres of mass C_j, the joints at S_j and
+
+        a_j = -e x (r_(j-1,j) x e) / |...|  in frame j - 1,    a_j = e x (r_jj x e) / |...|  in frame j,
+        b_j = e_j x a_j,    A0_(j-1,j) = [e a b]_(j-1) [e a b]_j^-1,
+
+    the matrix `A_(j-1,j)` turns A0 about e_j by q_j with Rodrigues' formula; so `q_j = 0` is the extended
+    position, where C_(j-1), S_j and C_j are in line when seen along the axis. A linear joint turns by its fixed
+    angle `alpha_j` instead and slides by q_j along e_j. Centres of mass follow from
+
+        r_Cj = r_C(j-1) - r_(j-1,j) + r_jj + s_j q_j e_j.
+
+    If `r_(j-1,j)` or `r_jj` is parallel to the axis (a "specificity" at the upper end of link j - 1 or the
+    lower end of link j), an auxiliary vector takes its place in `a_j`. Frame 0 is the world, C_0 its origin.
+
+    Vukobratovic and Potkonjak, "Robot Dynamics" (in Kurfess, ed., "Robotics and Automation Handbook", 2005,
+    chapter 20), equations 20.2 to 20.12, 20.25 and the appendix, 20.100 to 20.111. Equation 20.108 is misprinted:
+    the middle term of Rodrigues' formula is `(1 - cos q)(e . V) e`, not with the vector product.
+
+    `inertias` are in the frames at the centres of mass, `tool` is the pose of a frame "tool" in the last of
+    them, `properties` are those of `ModelBuilder.add_link`, a number or one a joint. Links "link1", ... are
+    parallel to the frames with their origins at S_j; the frames are "link1_com" and so on. Any number may be
+    traced.
+    """
+    joints = [JointVectors(*joint) for joint in joints]
+    if not joints:
+        raise ModelError("a robot of link vectors has at least one joint")
+    check_count("inertias", inertias, len(joints))
+    members, center = [], np.zeros(3)
+    for k, (joint, body) in enumerate(zip(joints, inertias, strict=True), 1):
+        at = center - vector(joint.r_before)
+        center = vector(joint.r_after)
+        frame = (np.eye(3), center)
+        kind = Prismatic if joint.linear else Revolute
+        rotation = _zero_rotation(joint, k)
+        members.append(Member(kind(vector(joint.e_after)), (rotation, at), carried(body, frame), frame))
+    placed = None if tool is None else as_pose(tool, "tool")
+    return build_chain(members, suffix="com", tool=placed, gravity=gravity, name=name, properties=properties)
+
+
+def _zero_rotation(joint: JointVectors, k: int):
+    """`A0_(j-1,j)`, turned by alpha if the joint is linear."""
+    before = _triad(joint.e_before, joint.r_before, joint.star_before, k, "before")
+    after = _triad(joint.e_after, joint.r_after, joint.star_after, k, "after")
+    before = tuple(-a if i else a for i, a in enumerate(before))  # r_(j-1,j) points backwards
+    if joint.linear:
+        before = _rotated(before, joint.alpha)
+    xp = _namespace((before, after))
+    return xp.stack(before, 1) @ xp.stack(after, 0)
+
+
+def _triad(axis, arm, star, k: int, where: str):
+    """`e`, `a` and `b`, the three vectors that both links see; `a` is along the part of the arm across the axis."""
+    e, r = vector(axis), vector(arm if star is None else star)
+    if _is_concrete(e) and not np.any(e):
+        raise ModelError(f"e_{where} of joint {k} is zero; give the direction of the axis")
+    e = unit(e)
+    across = cross(e, cross(r, e))
+    if _is_concrete((e, r)) and np.linalg.norm(across) <= _PARALLEL * np.linalg.norm(r):
+        raise ModelError(
+            f"{'r' if star is None else 'star'}_{where} of joint {k} is {np.asarray(r)}, parallel to the axis "
+            f"{np.asarray(e)}, so it defines no zero of the coordinate; give a star_{where} that is not"
+        )
+    a = unit(across)
+    return e, a, cross(e, a)
+
+
+def _rotated(triad, angle):
+    """Rodrigues' formula about `e`, which leaves `e` and turns `a` and `b`."""
+    e, a, b = triad
+    xp = _namespace(angle)
+    c, s = xp.cos(angle), xp.sin(angle)
+    return e, c * a + s * b, c * b - s * a

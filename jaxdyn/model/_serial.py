@@ -1,0 +1,133 @@
+"""What the textbook descriptions share: poses, and a chain of links that hang on each other in a row.
+
+Known numbers are computed with numpy, and only what depends on a traced one enters the trace. A pose here is a
+pair of a rotation matrix and a translation.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxdyn._errors import ModelError
+from jaxdyn.joints import AbstractJoint
+from jaxdyn.model._builder import ModelBuilder, _is_concrete, _namespace
+from jaxdyn.model._model import Model
+from jaxdyn.spatial import Inertia, Pose, matrix_to_quaternion
+
+Placed = tuple[Any, Any]
+IDENTITY: Placed = (np.eye(3), np.zeros(3))
+
+
+class Member(NamedTuple):
+    """One link of a chain: its joint, placed in the link before, its body, and the frame that the book gives it."""
+
+    joint: AbstractJoint
+    placement: Placed
+    inertia: Inertia
+    frame: Placed
+
+
+def array(x) -> Any:
+    """Numbers as an array of floats."""
+    return _namespace(x).asarray(x, float)
+
+
+def vector(components) -> Any:
+    """An array of components, each a number or traced."""
+    if not isinstance(components, Sequence):
+        return array(components)
+    xp = _namespace(components)
+    return xp.stack([xp.asarray(x, float) for x in components])
+
+
+def cross(a, b) -> Any:
+    """Vector product."""
+    return vector((a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]))
+
+
+def unit(a) -> Any:
+    """A vector at unit length."""
+    return a / _namespace(a).sqrt(a @ a)
+
+
+def turn(k: int, angle) -> Any:
+    """Rotation matrix about axis k of the frame."""
+    xp = _namespace(angle)
+    c, s, i, j = xp.cos(angle), xp.sin(angle), (k + 1) % 3, (k + 2) % 3
+    entry = {(k, k): 1.0, (i, i): c, (j, j): c, (i, j): -s, (j, i): s}
+    return xp.stack([vector([entry.get((a, b), 0.0) for b in range(3)]) for a in range(3)])
+
+
+def compose(a: Placed, b: Placed) -> Placed:
+    """`T_ac = T_ab T_bc`."""
+    return a[0] @ b[0], a[1] + a[0] @ b[1]
+
+
+def inverse(a: Placed) -> Placed:
+    """`T_ba` of `T_ab`."""
+    back = a[0].T
+    return back, -(back @ a[1])
+
+
+def as_pose(value, what: str) -> Placed:
+    """A `Pose`, a homogeneous matrix, or None for the identity."""
+    if value is None:
+        return IDENTITY
+    if isinstance(value, Pose):
+        return array(value.rotation), array(value.translation)
+    value = array(value)
+    if value.shape != (4, 4):
+        raise ModelError(f"{what} has shape {value.shape}; give a Pose or a homogeneous matrix (4, 4)")
+    return value[:3, :3], value[:3, 3]
+
+
+def quaternion(r) -> Any:
+    """Unit quaternion, scalar first; of a known matrix as the eigenvector of Bar-Itzhack 2000, equation 4."""
+    if not _is_concrete(r):
+        return matrix_to_quaternion(r)
+    skew = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
+    k = np.empty((4, 4))
+    k[0, 0], k[0, 1:], k[1:, 0] = np.trace(r), skew, skew
+    k[1:, 1:] = r + r.T - np.trace(r) * np.eye(3)
+    largest = np.linalg.eigh(k)[1][:, -1]
+    return largest * (1.0 if largest[np.abs(largest).argmax()] > 0 else -1.0)
+
+
+def carried(body: Inertia, pose: Placed) -> Inertia:
+    """A body given in a frame at `pose`, in the frame outside: `R c + p`, `R I R^T`."""
+    r, p = pose
+    return Inertia(body.mass, r @ array(body.com) + p, r @ array(body.inertia) @ r.T)
+
+
+def check_count(what: str, given: Sequence, count: int):
+    """One entry of `given` a joint."""
+    if len(given) != count:
+        raise ModelError(f"{len(given)} {what} for {count} joints; give one a joint")
+
+
+def build_chain(
+    members: Sequence[Member], *, suffix: str, tool: Placed | None, gravity, name: str, properties: dict[str, Any]
+) -> Model:
+    """A serial chain: "link1" on "joint1" and so on, the book's frames "link1_<suffix>" and so on, and "tool"."""
+    builder = ModelBuilder(gravity, name)
+    for key, value in properties.items():
+        if np.ndim(value):
+            check_count(f"values of {key}", value, len(members))
+    frames = [(f"link{k}_{suffix}", k, member.frame) for k, member in enumerate(members, 1)]
+    if tool is not None:
+        frames.append(("tool", len(members), compose(members[-1].frame, tool)))
+    for k, member in enumerate(members):
+        builder.add_link(
+            f"link{k + 1}",
+            f"link{k}" if k else "world",
+            member.joint,
+            member.inertia,
+            joint_name=f"joint{k + 1}",
+            translation=member.placement[1],
+            quaternion=quaternion(member.placement[0]),
+            **{key: value[k] if np.ndim(value) else value for key, value in properties.items()},
+        )
+    for title, k, (rotation, at) in frames:
+        builder.add_frame(title, f"link{k}", translation=at, quaternion=quaternion(rotation))
+    return builder.build()

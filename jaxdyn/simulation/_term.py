@@ -1,0 +1,49 @@
+"""The equations of motion as a term of diffrax."""
+
+import diffrax
+import jax
+
+from jaxdyn.kinematics import difference, integrate
+from jaxdyn.simulation._state import State, to_state
+
+
+def scaled(rate, dt):
+    """`rate * dt`, leaf by leaf."""
+    return jax.tree.map(lambda x: x * dt.astype(x.dtype), rate)
+
+
+class MotionTerm(diffrax.AbstractTerm):
+    """`d/dt (q, v, x) = (v, a, xdot)`, with the `System` as argument.
+
+    Like `diffrax.ODETerm`, save that the rate of q is the velocity, which may have another size than q.
+    """
+
+    def vf(self, t, y, args):
+        return args.rate(t, to_state(args.model, y))
+
+    def contr(self, t0, t1, **kwargs):
+        return t1 - t0
+
+    def prod(self, vf, control):
+        return scaled(vf, control)
+
+
+class ChartTerm(diffrax.AbstractTerm):
+    """The equations of motion in the chart `q = base (+) x`: the rate of x follows from q and v."""
+
+    term: diffrax.AbstractTerm
+    base: jax.Array
+
+    def vf(self, t, y, args):
+        model = args.model
+        q = integrate(model, self.base, y.q)
+        rate = self.term.vf(t, State(q, y.v, y.parts), args)
+        turn = lambda step: difference(model, self.base, integrate(model, q, step))
+        zero = jax.numpy.zeros_like(y.v)
+        return State(jax.jvp(turn, (zero,), (y.v,))[1], rate.v, rate.parts)
+
+    def contr(self, t0, t1, **kwargs):
+        return self.term.contr(t0, t1, **kwargs)
+
+    def prod(self, vf, control):
+        return scaled(vf, control)

@@ -1,0 +1,217 @@
+"""What a simulation returns."""
+
+import enum
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn._errors import ConvergenceError
+from jaxdyn._types import Array, Float, Int
+from jaxdyn.dynamics import (
+    Action,
+    JointReactions,
+    joint_reactions,
+    kinetic_energy,
+    momentum,
+    potential_energy,
+    rnea,
+)
+from jaxdyn.kinematics import Poses, forward_kinematics, frame_pose
+from jaxdyn.simulation._state import State, to_state
+from jaxdyn.simulation._system import System
+from jaxdyn.spatial import Pose
+
+
+class SimulationStatus(enum.IntEnum):
+    """How a simulation ended."""
+
+    #: the last time was reached
+    FINISHED = 0
+    #: a terminal event happened before the last time
+    EVENT = 1
+    #: the number of events reached `max_events` before the last time
+    MAX_EVENTS = 2
+    #: the number of steps reached `max_steps` before the last time
+    MAX_STEPS = 3
+    #: a number in a state is not finite
+    NOT_FINITE = 4
+    #: a step could not be made: an implicit solve or the location of an event did not converge
+    FAILED = 5
+
+
+class EventRecord(eqx.Module):
+    """The events of a simulation in the order of time; entries from `count` on are unused and NaN."""
+
+    #: s
+    time: Float[Array, "*batch cap"]
+    #: position in the `events` given, -1 where unused
+    index: Int[Array, "*batch cap"]
+    #: state just before the event
+    q_before: Float[Array, "*batch cap nq"]
+    v_before: Float[Array, "*batch cap nv"]
+    #: state after its reset
+    q: Float[Array, "*batch cap nq"]
+    v: Float[Array, "*batch cap nv"]
+    count: Int[Array, "*batch"]
+
+
+class Interpolant(eqx.Module):
+    """A trajectory between its steps, `interpolant(t) -> (q, v)` of the order of the solver's interpolation."""
+
+    system: System
+    times: Float[Array, "*batch steps"]
+    count: Any
+    infos: Any
+    kind: Any = eqx.field(static=True)
+
+    def __call__(self, t) -> tuple[Array, Array]:
+        """Configuration and velocity at a time t (s) within the simulated range."""
+        t = jnp.asarray(t, self.times.dtype)
+        known = jnp.arange(self.times.shape[0]) < self.count
+        times = jnp.where(known, self.times, jnp.inf)
+        i = jnp.clip(jnp.searchsorted(times, t, side="left") - 1, 0, self.count - 2)
+        local = self.kind(t0=times[i], t1=times[i + 1], **jax.tree.map(lambda x: x[i], self.infos))
+        state = to_state(self.system.model, local.evaluate(t))
+        return state.q, state.v
+
+
+class Trajectory(eqx.Module):
+    """Times and states of a simulation, one row a saved time, with what follows from them on demand.
+
+    After an event that ends the simulation the rows repeat its last state, and `reached` is False; after a failure
+    they are NaN. The status is a `SimulationStatus`.
+    """
+
+    #: s
+    t: Float[Array, "*batch times"]
+    q: Float[Array, "*batch times nq"]
+    v: Float[Array, "*batch times nv"]
+    #: states of the system's parts, one a part
+    parts: Any
+    #: whether the simulation came as far as this time
+    reached: Any
+    #: a `SimulationStatus`
+    status: Int[Array, "*batch"]
+    #: steps made, rejected ones included
+    num_steps: Int[Array, "*batch"]
+    system: System
+    events: EventRecord | None = None
+    interpolant: Interpolant | None = None
+
+    def checked(self) -> "Trajectory":
+        """This trajectory, or `ConvergenceError` if any in it failed; for concrete values."""
+        status = np.asarray(self.status)
+        failed = status >= SimulationStatus.MAX_EVENTS
+        if failed.any():
+            kinds = sorted({SimulationStatus(int(s)).name for s in status[failed].ravel()})
+            raise ConvergenceError(
+                f"{failed.sum()} of {failed.size} simulations failed ({', '.join(kinds)}) after at most "
+                f"{np.max(np.asarray(self.num_steps))} steps. MAX_STEPS: raise max_steps or loosen rtol and atol; "
+                "MAX_EVENTS: raise max_events; NOT_FINITE: take a smaller dt, or look at what acts on the robot."
+            )
+        return self
+
+    def over(self, f) -> Any:
+        """`f(model, q, v)` at every saved time; f is one function of a module, lest it is compiled again."""
+        return _mapped(f, self.system.model, self.q, self.v)
+
+    @property
+    def kinetic_energy(self) -> Float[Array, " times"]:
+        """J."""
+        return self.over(kinetic_energy)
+
+    @property
+    def potential_energy(self) -> Float[Array, " times"]:
+        """J."""
+        return self.over(_potential_energy)
+
+    @property
+    def energy(self) -> Float[Array, " times"]:
+        """Kinetic and potential energy, J."""
+        return self.kinetic_energy + self.potential_energy
+
+    @property
+    def momentum(self) -> Float[Array, "times 6"]:
+        """Angular momentum about the world's origin, and linear momentum (`jaxdyn.momentum`)."""
+        return self.over(momentum)
+
+    @property
+    def poses(self) -> Poses:
+        """Poses of all links."""
+        return self.over(_poses)
+
+    def frame_pose(self, name: str) -> Pose:
+        """Poses of one link or frame."""
+        return self.over(_FramePose(name))
+
+    @property
+    def action(self) -> Action:
+        """Efforts and wrenches of everything that acts, and rates of the parts' states."""
+        return _acted(_action, self)
+
+    @property
+    def acceleration(self) -> Float[Array, "times nv"]:
+        """Accelerations, rad/s^2 or m/s^2."""
+        return _acted(_acceleration, self)
+
+    @property
+    def power(self) -> Float[Array, " times"]:
+        """Power of all efforts and wrenches on the robot, in free motion the rate of its energy; W."""
+        return _acted(_power, self)
+
+    @property
+    def reactions(self) -> JointReactions:
+        """What the joints carry."""
+        return _acted(_reactions, self)
+
+
+@eqx.filter_jit
+def _mapped(f, model, q, v):
+    return jax.vmap(lambda q, v: f(model, q, v))(q, v)
+
+
+@eqx.filter_jit
+def _acted(f, trajectory: Trajectory):
+    states = State(trajectory.q, trajectory.v, trajectory.parts)
+    return jax.vmap(lambda t, state: f(trajectory.system, t, state))(trajectory.t, states)
+
+
+def _potential_energy(model, q, v):
+    return potential_energy(model, q)
+
+
+def _poses(model, q, v):
+    return forward_kinematics(model, q)
+
+
+class _FramePose(eqx.Module):
+    name: str = eqx.field(static=True)
+
+    def __call__(self, model, q, v):
+        return frame_pose(model, q, self.name)
+
+
+def _action(system, t, state: State):
+    return system.action(t, state)
+
+
+def _acceleration(system, t, state: State):
+    return system.rate(t, state).v
+
+
+def _power(system, t, state: State):
+    action = system.action(t, state)
+    zero = jnp.zeros_like(state.v)
+    if action.external is None:
+        return action.effort @ state.v
+    load = rnea(system.model, state.q, zero, zero) - rnea(system.model, state.q, zero, zero, action.external)
+    return (action.effort + load) @ state.v
+
+
+def _reactions(system, t, state: State) -> JointReactions:
+    action = system.action(t, state)
+    a = system.motion.acceleration(system.model, t, state.q, state.v, action.effort, action.external)
+    return joint_reactions(system.model, state.q, state.v, a, action.external)

@@ -1,0 +1,57 @@
+"""From a rough state to the nearest one on the constraints."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import jaxdyn as jd
+import jaxdyn.constraints as jc
+from jaxdyn.constraints import _evaluate as ev
+from tests.constraints._cases import four_bar, four_bar_closure
+
+close = jax.jit(lambda length, q, v: jc.assemble(four_bar(length), (four_bar_closure(length),), q, v))
+
+
+def _errors(q, v, length=1.3):
+    x = ev.evaluated(four_bar(length), 0.0, q, v)
+    loop = (four_bar_closure(length),)
+    return ev.residuals(four_bar(length), loop, x), ev.rates(four_bar(length), loop, x)
+
+
+def test_closes_from_afar():
+    end = close(1.3, jnp.array([0.4, 0.9, -0.3]), jnp.array([1.0, 0.0, 0.0])).checked()
+    g, rate = _errors(end.q, end.v)
+    assert np.abs(g).max() < 1e-12
+    assert np.abs(rate).max() < 1e-12
+    assert int(end.status) == jc.AssemblyStatus.CLOSED
+
+
+def test_from_an_error_above_a_hundredth_to_below_a_hundred_thousandth():
+    """Links 1.10, 0.5, 1.20 and 0.75 between bearings."""
+    closed = close(1.20, jnp.array([0.4, 0.9, -0.3]), jnp.zeros(3)).checked().q
+    rough = closed + jnp.array([0.02, -0.01, 0.015])
+    assert np.abs(_errors(rough, jnp.zeros(3), 1.20)[0]).max() > 1e-2
+    end = close(1.20, rough, jnp.zeros(3)).checked()
+    assert np.abs(_errors(end.q, end.v, 1.20)[0]).max() < 1e-5
+    assert_allclose(end.q, closed, atol=0.05)
+
+
+def test_says_which_closure_cannot_close():
+    end = close(3.0, jnp.array([0.4, 0.9, -0.3]), jnp.zeros(3))  # longer than all other bars together
+    assert int(end.status) != jc.AssemblyStatus.CLOSED
+    with pytest.raises(jd.ConvergenceError, match="'loop' does not close"):
+        end.checked()
+
+
+def test_derivative_of_the_closed_pose():
+    q, v = jnp.array([0.4, 0.9, -0.3]), jnp.array([1.0, 0.0, 0.0])
+    q = close(1.3, q, v).q
+    pose = lambda length: close(length, q, v).q
+    slope = (pose(1.3 + 1e-5) - pose(1.3 - 1e-5)) / 2e-5
+    got = jax.jacfwd(pose)(1.3)
+    # from a closed start the nearest solution moves by the least step
+    assert_allclose(got, slope, atol=1e-6)
+    g = jax.jacrev(pose)(1.3)
+    assert_allclose(g, got, atol=1e-12)

@@ -1,0 +1,270 @@
+"""Accelerations and multipliers under constraints, against other routes and Pinocchio."""
+
+import functools as ft
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pinocchio as pin
+import pytest
+from numpy.testing import assert_allclose
+
+import jaxdyn as jd
+import jaxdyn.constraints as jc
+from jaxdyn.constraints import _evaluate as ev
+from tests.constraints._cases import UNIT, every_type, four_bar, four_bar_closure
+from tests.oracles import random_model, random_state, relative_error, to_pinocchio
+
+KINDS = ("revolute", "prismatic", "spherical", "free", "universal", "helical", "planar", "continuous")
+
+solve = jax.jit(jc.constrained_dynamics)
+
+
+@pytest.fixture(scope="module")
+def tree():
+    model = random_model(5, 8, kinds=KINDS, branching=0.6)
+    return model, *random_state(model, 6)
+
+
+@ft.cache
+def _independent(model_size):
+    del model_size
+
+    def both(model, constraints, t, q, v, a):
+        """Residual rates and second rates along a motion, by differentiating kinematics as a whole."""
+
+        def along(e):
+            # the configuration to second order in e, on the manifold: v changes by a
+            return jd.integrate(model, q, e * v), v + e * a
+
+        def rate(t, q, v):
+            qdot = jd.configuration_velocity(model, q, v)
+
+            def where(t, q):
+                poses = jd.forward_kinematics(model, q)
+                return t, q, poses.rotation, poses.translation
+
+            at, moved = jax.jvp(where, (t, q), (jnp.ones(()), qdot))
+            twists = jnp.stack(
+                [jd.frame_velocity(model, q, v, n, reference=jd.WORLD_ALIGNED) for n in model.link_names]
+            )
+            rows = []
+            for c in constraints:
+                if isinstance(c, jc.AbstractHolonomic):
+                    rows.append(jax.jvp(lambda *x, c=c: c.residual(jc.Placed(model, *x)), at, moved)[1])
+                else:
+                    rows.append(c.rate(jc.Moving(jc.Placed(model, *at), v, twists[:, :3], twists[:, 3:])))
+            return jnp.concatenate(rows)
+
+        second = lambda e: rate(t + e, *along(e))
+        return jax.jvp(second, (jnp.zeros(()),), (jnp.ones(()),))
+
+    return jax.jit(both)
+
+
+def test_rates_and_second_rates_of_every_type(tree):
+    model, q, v, a, _ = tree
+    constraints, t = every_type(), jnp.asarray(0.3)
+    want_rate, want_second = _independent(model.nv)(model, constraints, t, q, v, a)
+
+    @jax.jit
+    def ours(model, constraints, t, q, v, a):
+        x = ev.evaluated(model, t, q, v)
+        jacobian, drift = ev.linearised(model, constraints, x)
+        return ev.rates(model, constraints, x), jacobian @ v - drift, jacobian @ a + ev.bias(model, constraints, x)
+
+    rate, linear, second = ours(model, constraints, t, q, v, a)
+    assert_allclose(rate, want_rate, atol=1e-11)
+    assert_allclose(linear, want_rate, atol=1e-11)
+    assert_allclose(second, want_second, atol=1e-10)
+
+
+def test_wrenches_do_what_multipliers_do(tree):
+    model, q, v, _, _ = tree
+    constraints = every_type()
+    x = ev.evaluated(model, 0.3, q, v)
+    jacobian, _ = ev.linearised(model, constraints, x)
+    multipliers = jnp.asarray(np.random.default_rng(0).normal(size=jacobian.shape[0]))
+    wrenches, efforts = ev.constraint_wrenches(model, constraints, x, multipliers)
+    still = jnp.zeros(model.nv)
+    through_links = jd.rnea(model, q, still, still) - jd.rnea(model, q, still, still, wrenches)
+    assert_allclose(jacobian.T @ multipliers, through_links + efforts, atol=1e-10)
+
+
+def _closing(model, q, name, kind, first, second, at, quat):
+    """A closure whose second frame is put where the first one is at q."""
+    poses = jd.forward_kinematics(model, q)
+    frame = poses[first] @ jd.spatial.Pose.from_quaternion(jnp.asarray(quat), at)
+    other = poses[second].inverse() @ frame
+    return kind(name, jc.End(first, at, quat), jc.End(second, other.translation, other.quaternion()))
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_against_pinocchio(floating):
+    model = random_model(
+        11 + floating, 12, kinds=("revolute", "prismatic", "spherical"), branching=0.7, floating=floating
+    )
+    q, v, tau, _ = random_state(model, 3)
+    turned = np.array([0.8, 0.2, -0.4, 0.3])
+    constraints = (
+        _closing(model, q, "weld", jc.WeldClosure, "l11", "l7", jnp.array([0.1, 0.2, 0.3]), turned),
+        _closing(model, q, "point", jc.PointClosure, "l10", "l4", jnp.array([0.0, 0.2, -0.1]), turned),
+    )
+    v, _ = jc.impulse(model, constraints, q, v)  # on the constraint, where all definitions of its error agree
+    got = solve(model, constraints, q, v, tau)
+
+    oracle = to_pinocchio(model)
+    models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for c, kind in zip(constraints, (pin.ContactType.CONTACT_6D, pin.ContactType.CONTACT_3D), strict=True):
+        joints, poses = [], []
+        for end in (c.first, c.second):
+            joint, placed = oracle.carriers[model.link_index(end.link)]
+            w, x, y, z = np.asarray(end.rotation) / np.linalg.norm(end.rotation)
+            rotation = pin.Quaternion(w, x, y, z).toRotationMatrix()
+            joints.append(joint)
+            poses.append(placed * pin.SE3(rotation, np.asarray(end.translation)))
+        cm = pin.RigidConstraintModel(kind, oracle.model, joints[0], poses[0], joints[1], poses[1], pin.LOCAL)
+        models.append(cm)
+        data.append(cm.createData())
+    pin.initConstraintDynamics(oracle.model, oracle.data, models, data)
+    settings = pin.ProximalSettings(1e-14, 1e-12, 200)
+    state = oracle.q(q), oracle.v(v), oracle.v(tau)
+    a = pin.constraintDynamics(oracle.model, oracle.data, *state, models, data, settings)
+    assert relative_error(got.a, oracle.v_back(a)) < 1e-9
+    assert int(got.rank) == 9
+    assert int(got.status) == jc.ConstraintStatus.SOLVED
+    # theirs: on the first link by the second, linear first, in the axes of the first frame
+    six = np.asarray(data[0].contact_force.vector)
+    assert relative_error(-got.multiplier("weld"), np.r_[six[3:], six[:3]]) < 1e-9
+    assert relative_error(-got.multiplier("point"), data[1].contact_force.linear) < 1e-9
+
+
+def test_dependent_rows_leave_the_acceleration_alone():
+    model, loop = four_bar(), four_bar_closure()
+    q, v = _on_four_bar()
+    tau = jnp.array([0.3, -0.2, 0.1])
+    once = solve(model, (loop,), q, v, tau)
+    twice = solve(model, (loop, four_bar_closure(name="again")), q, v, tau)
+    assert int(once.rank) == int(twice.rank) == 2  # of five, and of ten rows: a planar loop
+    assert_allclose(twice.a, once.a, atol=1e-12)
+    assert_allclose(twice.multiplier("loop"), twice.multiplier("again"), atol=1e-10)
+    assert_allclose(2 * twice.multiplier("loop"), once.multiplier("loop"), atol=1e-10)
+    assert int(jc.mobility(model, (loop,), q)) == 1
+
+
+@ft.cache
+def _on_four_bar():
+    start = jnp.array([0.4, 0.9, -0.3]), jnp.array([1.0, 0.0, 0.0])
+    closed = jc.assemble(four_bar(), (four_bar_closure(),), *start).checked()
+    return closed.q, closed.v
+
+
+def test_gradients_in_everything():
+    q, v = _on_four_bar()
+    loops = (four_bar_closure(), four_bar_closure(name="again"))
+
+    def score(length, mass, q, v, tau):
+        model = eqx.tree_at(lambda m: m.links.mass, four_bar(length), mass)
+        constraints = (four_bar_closure(length), four_bar_closure(length, name="again"))
+        d = jc.constrained_dynamics(model, constraints, q, v, tau)
+        return d.a @ jnp.array([0.3, -1.0, 0.7]) + d.multipliers @ jnp.linspace(-0.1, 0.1, 10) + d.wrenches.sum()
+
+    assert len(loops) == 2
+    args = (jnp.asarray(1.3), four_bar().links.mass, q, v, jnp.array([0.3, -0.2, 0.1]))
+    value = jax.jit(score)
+    reverse = jax.jit(jax.grad(score, range(5)))(*args)
+    rng = np.random.default_rng(1)
+    # moves that keep the rank: length and q break the closure, but not the dependence of its rows
+    direction = [jnp.asarray(rng.normal(size=x.shape)) for x in args]
+    step = 1e-6
+    at = lambda s: value(*(x + s * d for x, d in zip(args, direction, strict=True)))
+    slope = (at(step) - at(-step)) / (2 * step)
+    total = sum(jnp.vdot(g, d) for g, d in zip(reverse, direction, strict=True))
+    assert_allclose(total, slope, rtol=1e-6)
+    forward = jax.jvp(score, args, tuple(direction))[1]
+    assert_allclose(total, forward, rtol=1e-9)
+
+
+def test_allowed_forces_and_inverse_dynamics():
+    model, loop = four_bar(), four_bar_closure()
+    q, v = _on_four_bar()
+    tau = jnp.array([0.3, -0.2, 0.1])
+    d = solve(model, (loop,), q, v, tau)
+    allowed = lambda f: jc.allowed_forces(model, (loop,), q, f)
+    needed = jd.mass_matrix(model, q) @ d.a + jd.bias_forces(model, q, v)
+    assert_allclose(allowed(tau), allowed(needed), atol=1e-11)  # P tau = P (M a + h)
+    p = jax.vmap(allowed, out_axes=1)(jnp.eye(3))
+    assert_allclose(p @ p, p, atol=1e-12)
+    assert np.linalg.matrix_rank(p, tol=1e-9) == 1
+    # the same motion with another force inside the closure
+    wanted = d.multipliers + jnp.array([0.0, 0.0, 5.0, -2.0, 0.0])
+    other = jc.constrained_inverse_dynamics(model, (loop,), q, v, d.a, wanted)
+    again = solve(model, (loop,), q, v, other)
+    assert_allclose(again.a, d.a, atol=1e-10)
+    assert_allclose(again.multipliers[2:4], wanted[2:4], atol=1e-9)
+
+
+def test_coupling_is_a_mimicking_joint():
+    def build(geared):
+        b = jd.ModelBuilder()
+        for k, name in enumerate("abc"):
+            b.add_link(
+                name, "world" if k == 0 else "abc"[k - 1], jd.joints.Revolute((0, 1, 0)),
+                jd.spatial.box((0.1, 0.2, 1.0), mass=1.0 + k).moved((0, 0, 0.5)), translation=(0, 0, float(k > 0)),
+            )  # fmt: skip
+        return (b.add_mimic("c_joint", "a_joint", ratio=-1.5, offset=0.2) if geared else b).build()
+
+    q, v, tau = jnp.array([0.3, -0.4]), jnp.array([1.0, 0.5]), jnp.array([0.7, -0.3])
+    want = jd.forward_dynamics(build(True), q, v, tau)
+    coupling = jc.JointCoupling("gear", "c_joint", "a_joint", (0.2, -1.5))
+    full = lambda x, offset: jnp.array([x[0], x[1], -1.5 * x[0] + offset])
+    got = jc.constrained_dynamics(build(False), coupling, full(q, 0.2), full(v, 0.0), jnp.append(tau, 0.0))
+    assert_allclose(got.a, full(want, 0.0), atol=1e-11)
+
+
+def test_prescribed_motion_gives_the_effort_of_inverse_dynamics():
+    model = jd.robots.double_pendulum()
+    drives = tuple(
+        jc.PrescribedCoordinate(n, n, lambda t, k=k: jnp.sin(t + k)) for k, n in enumerate(model.joint_names)
+    )
+    t = jnp.asarray(0.7)
+    q, v, a = (f(t + jnp.arange(2.0)) for f in (jnp.sin, jnp.cos, lambda x: -jnp.sin(x)))
+    got = jc.constrained_dynamics(model, drives, q, v, jnp.zeros(2), t=t)
+    assert_allclose(got.a, a, atol=1e-12)
+    assert_allclose(got.multipliers, jd.rnea(model, q, v, a), atol=1e-11)
+    assert_allclose(got.efforts, got.multipliers, atol=1e-12)
+    assert_allclose(got.wrenches, 0, atol=1e-12)
+
+
+def test_contradiction_is_a_status():
+    model = jd.robots.pendulum()
+    twice = tuple(jc.PrescribedCoordinate(n, model.joint_names[0], lambda t, k=k: k * t**2) for k, n in enumerate("ab"))
+    d = jc.constrained_dynamics(model, twice, jnp.zeros(1), jnp.zeros(1), jnp.zeros(1))
+    assert int(d.status) == jc.ConstraintStatus.CONTRADICTORY
+    d = jc.constrained_dynamics(model, twice[:1], jnp.array([jnp.nan]), jnp.zeros(1), jnp.zeros(1))
+    assert int(d.status) == jc.ConstraintStatus.NOT_FINITE
+
+
+def test_impulse_of_closing_hands():
+    """Two free bodies welded in flight: momentum stays, and they move as one afterwards."""
+    b = jd.ModelBuilder(gravity=(0, 0, 0))
+    for name in "ab":
+        b.add_link(name, "world", jd.joints.Free(), jd.spatial.box((0.1, 0.2, 0.3), mass=2.0))
+    model = b.build()
+    q = jnp.array([*UNIT, 0.0, 0, 0, *UNIT, 0.2, 0.1, 0.0])
+    v = jnp.asarray(np.random.default_rng(2).normal(size=12))
+    weld = jc.WeldClosure("weld", jc.End("a", (0.2, 0.1, 0.0)), jc.End("b", (0, 0, 0)))
+    after, _ = jc.impulse(model, weld, q, v)
+    twist = lambda v, n: jd.frame_velocity(model, q, v, n, reference=jd.WORLD)
+    assert_allclose(twist(after, "a"), twist(after, "b"), atol=1e-12)
+    assert_allclose(jd.momentum(model, q, after), jd.momentum(model, q, v), atol=1e-12)
+    assert jd.kinetic_energy(model, q, after) < jd.kinetic_energy(model, q, v)
+
+
+def test_names_are_checked():
+    loop = four_bar_closure()
+    with pytest.raises(jd.ModelError, match="share the names"):
+        jc.constrained_dynamics(four_bar(), (loop, loop), jnp.zeros(3), jnp.zeros(3), jnp.zeros(3))
+    with pytest.raises(jd.ModelError, match="not a constraint"):
+        jc.constrained_dynamics(four_bar(), ("loop",), jnp.zeros(3), jnp.zeros(3), jnp.zeros(3))

@@ -1,0 +1,263 @@
+"""Whatever a URDF holds, reading it gives a model or a typed error, soon."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import jaxdyn as jd
+from jaxdyn import FileAccessError, FileFormatError, JaxdynError, Model
+from jaxdyn.io import Bounds
+from tests.io._texts import arm, inertial, joint, link, robot
+
+LIMIT = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
+PAIR = link("a") + link("b")
+LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 10))
+
+
+def ab(kind: str, inside: str = "") -> str:
+    return robot(PAIR, joint("j", kind, "a", "b", inside))
+
+
+#: what is wrong: the text, and what the message says besides the name of the file
+MALFORMED = {
+    "empty": ("", "not well-formed"),
+    "text": ("hello", "not well-formed"),
+    "binary": (b"\x00\xff\x00\xff", "not well-formed"),
+    "cut off": (arm("base")[:300], "not well-formed"),
+    "two roots": ("<robot/><robot/>", "not well-formed"),
+    "undefined entity": ("<robot>&nothing;</robot>", "not well-formed"),
+    "twice an attribute": ('<robot name="a" name="b"/>', "not well-formed"),
+    "unknown encoding": (b'<?xml version="1.0" encoding="klingon"?><robot/>', "not well-formed|cannot be decoded"),
+    "wrong encoding": (b'<?xml version="1.0" encoding="utf-8"?><robot name="\xff"/>', "not well-formed"),
+    "surrogate": ('<robot name="\ud800"/>', "cannot be decoded"),
+    "document type": ("<!DOCTYPE robot><robot/>", "document type"),
+    "external entity": ('<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot name="&x;"/>', "document type"),
+    "billion laughs": (f'<!DOCTYPE r [<!ENTITY l0 "ha">{LAUGHS}]><robot name="&l9;"/>', "document type"),
+    "deep": ("<robot>" + "<a>" * 100 + "</a>" * 100 + "</robot>", "nested deeper than 64"),
+    "many links": (robot(*(f'<link name="{k}"/>' for k in range(2001))), "more than 2000 links"),
+    "other root": ("<html/>", "outermost element of a URDF is <robot>"),
+    "MJCF": ("<mujoco/>", "load_mjcf"),
+    "xacro": ('<robot><xacro:include filename="x"/></robot>', "expand them first"),
+    "no links": ("<robot/>", "has no links"),
+    "link without name": ("<robot><link/></robot>", "no attribute 'name'"),
+    "empty name": ('<robot><link name=" "/></robot>', "no attribute 'name'"),
+    "two links of one name": (robot(link("a"), link("a")), 'name="a">: a link of this name is on line 1'),
+    "two joints of one name": (
+        robot(PAIR, link("c"), joint("j", "fixed", "a", "b"), joint("j", "fixed", "a", "c")),
+        "a joint of this name",
+    ),
+    "no type": (robot(PAIR, '<joint name="j"><parent link="a"/><child link="b"/></joint>'), "no attribute 'type'"),
+    "unknown type": (ab("ball"), "no joint type 'ball'"),
+    "no parent": (robot(PAIR, '<joint name="j" type="fixed"><child link="b"/></joint>'), "has no <parent>"),
+    "no child": (robot(PAIR, '<joint name="j" type="fixed"><parent link="a"/></joint>'), "has no <child>"),
+    "unknown parent": (robot(PAIR, joint("j", "fixed", "z", "b")), '<joint name="j"> <parent>.*no link called \'z\''),
+    "unknown child": (robot(PAIR, joint("j", "fixed", "a", "z")), "no link called 'z'"),
+    "two parents": (
+        robot(PAIR, link("c"), joint("j", "fixed", "a", "c"), joint("k", "fixed", "b", "c")),
+        "which 'j' carries already",
+    ),
+    "own parent": (robot(link("a"), joint("j", "fixed", "a", "a")), "has no root"),
+    "circle": (robot(PAIR, joint("j", "fixed", "a", "b"), joint("k", "fixed", "b", "a")), "has no root"),
+    "circle beside a root": (
+        robot(PAIR, link("c"), joint("j", "fixed", "a", "b"), joint("k", "fixed", "b", "a")),
+        "form a cycle",
+    ),
+    "zero axis": (ab("continuous", '<axis xyz="0 0 0"/>'), '<joint name="j"> <axis>: is zero'),
+    "axis of two": (ab("continuous", '<axis xyz="0 1"/>'), "xyz has 2 numbers, expected 3"),
+    "axis of words": (ab("continuous", '<axis xyz="up and away"/>'), "xyz is 'up', expected a finite number"),
+    "NaN": (ab("continuous", '<origin xyz="0 nan 0"/>'), "xyz is 'nan'"),
+    "Inf": (ab("continuous", '<origin rpy="0 -inf 0"/>'), "rpy is '-inf'"),
+    "hidden Inf": (ab("continuous", '<origin xyz="0 1e999 0"/>'), "beyond 1e"),
+    "underscore": (ab("continuous", '<origin xyz="0 1_0 0"/>'), "'1_0'"),
+    "other digits": (ab("continuous", '<origin xyz="0 \u0663 0"/>'), "'\u0663'"),
+    "huge": (ab("continuous", '<origin xyz="0 1e200 0"/>'), "physical size"),
+    "NaN mass": (robot(f'<link name="a">{inertial(mass="nan")}</link>'), '<link name="a"> <inertial> <mass>: value'),
+    "negative mass": (robot(f'<link name="a">{inertial(mass=-1)}</link>'), "less than zero"),
+    "infinite inertia": (robot(f'<link name="a">{inertial(moments=(1, 1, "inf"))}</link>'), "izz is 'inf'"),
+    "NaN behind what is missing": (
+        robot('<link name="a"><inertial><inertia ixx="nan"/></inertial></link>'),
+        "ixx is 'nan'",
+    ),
+    "limit of words": (ab("revolute", '<limit lower="low" upper="1" effort="1" velocity="1"/>'), "lower is 'low'"),
+    "negative effort": (ab("revolute", '<limit effort="-1" velocity="1"/>'), "effort is -1"),
+    "damping of words": (ab("revolute", f'{LIMIT}<dynamics damping="much"/>'), "damping is 'much'"),
+    "mimic without joint": (ab("revolute", f"{LIMIT}<mimic/>"), "no attribute 'joint'"),
+    "mimic of itself": (ab("revolute", f'{LIMIT}<mimic joint="j"/>'), "circle"),
+    "mimic in a circle": (
+        robot(PAIR, link("c"), joint("j", "revolute", "a", "b", LIMIT + '<mimic joint="k"/>'),
+              joint("k", "revolute", "b", "c", LIMIT + '<mimic joint="j"/>')),
+        "mimic each other in a circle",
+    ),
+    "mimic by NaN": (ab("revolute", f'{LIMIT}<mimic joint="j" multiplier="NaN"/>'), "multiplier is 'NaN'"),
+    "gear of words": (
+        arm("base", '<transmission name="t"><joint name="elbow"/><actuator name="m">'
+            "<mechanicalReduction>x</mechanicalReduction></actuator></transmission>"),
+        "<mechanicalReduction> is 'x'",
+    ),
+    "mesh without a file": (robot('<link name="a"><visual><geometry><mesh/></geometry></visual></link>'), "'filename'"),
+    "box of one": (robot('<link name="a"><visual><geometry><box size="1"/></geometry></visual></link>'), "expected 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed(case, tmp_path):
+    """From a file and from a text alike, naming it."""
+    text, message = MALFORMED[case]
+    path = tmp_path / "robot.urdf"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+    start = time.process_time()
+    with pytest.raises(FileFormatError) as error:
+        jd.parse_urdf(text, source="the text")
+    assert time.process_time() - start < 1
+    assert str(error.value).startswith("the text") and re.search(message, str(error.value)), str(error.value)
+    with pytest.raises(FileFormatError, match=re.escape(str(path))):
+        jd.load_urdf(path)
+
+
+def test_message_names_line_and_element():
+    text = robot("\n", PAIR, "\n\n", joint("elbow", "revolute", "a", "b", '\n<limit lower="x"/>'))
+    with pytest.raises(FileFormatError) as error:
+        jd.parse_urdf("\n" + text, source="arm.urdf")
+    assert str(error.value) == (
+        "arm.urdf, line 6, <joint name=\"elbow\"> <limit>: lower is 'x', expected a finite number such as 0.25"
+    )
+
+
+def test_bounds(tmp_path):
+    path = tmp_path / "big.urdf"
+    path.write_text(arm("base"))
+    with pytest.raises(FileFormatError, match="larger than the 100 bytes"):
+        jd.load_urdf(path, bounds=Bounds(max_bytes=100))
+    with pytest.raises(FileFormatError, match="more than the 100 allowed"):
+        jd.parse_urdf(arm("base"), bounds=Bounds(max_bytes=100))
+    with pytest.raises(FileFormatError, match="more than 50000 elements"):
+        jd.parse_urdf("<robot>" + "<a/>" * 50_001 + "</robot>")
+    with pytest.raises(FileFormatError, match="more than 5 elements"):
+        jd.load_urdf(path, bounds=Bounds(max_elements=5))
+    assert jd.load_urdf(path).nv == 2
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    for path in (tmp_path / "nothing.urdf", tmp_path, tmp_path / "x" / "y", "\0"):
+        with pytest.raises(FileAccessError, match="cannot be read|is not a file"):
+            jd.load_urdf(path)
+
+
+def test_long_chains_need_no_recursion():
+    n = 1500
+    text = robot(*(f'<link name="l{k}"/>' for k in range(n)),
+                 *(joint(f"j{k}", "fixed", f"l{k}", f"l{k + 1}") for k in range(n - 1)))  # fmt: skip
+    assert jd.parse_urdf(text).num_links == n
+
+
+# --- fuzz ------------------------------------------------------------------------------------------------
+
+SEEDS = [
+    arm("base"),
+    arm("world", world=True),
+    ab("planar", '<axis xyz="0 1 1"/>'),
+    ab("floating"),
+    robot(PAIR, link("c"), joint("j", "revolute", "a", "b", LIMIT),
+          joint("k", "prismatic", "a", "c", f'{LIMIT}<mimic joint="j" multiplier="2" offset="1"/>')),
+    arm("base", '<transmission name="t"><joint name="elbow"/><actuator name="m"><mechanicalReduction>3'
+        '</mechanicalReduction></actuator></transmission><material name="red"><color rgba="1 0 0 1"/></material>'
+        '<link name="s"><visual><geometry><box size="1 2 3"/></geometry><material name="red"/></visual></link>'),
+]  # fmt: skip
+TOKENS = [re.findall(r'<[^>]*>|"[^"]*"|[^<>"]+', text) for text in SEEDS]
+VALUES = re.compile(r'"[^"]*"')
+NASTY = [
+    "nan", "inf", "-1e999", "1e-320", "0", "-0.0", "1e29", "", " ", "a", "b", "j", "k", "world", "root_joint", "fixed",
+    "planar", "floating", "continuous", "mimic", "0 0 0", "1 1 1", "1e-300 0 0", "&lt;", "&#0;", "0x10", "١", "upper",
+]  # fmt: skip
+
+
+@st.composite
+def mutations(draw):
+    """A URDF with some of its tags moved, doubled or dropped, and some of its attributes exchanged."""
+    tokens = list(draw(st.sampled_from(TOKENS)))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(tokens) - 1))
+        match draw(st.integers(0, 5)):
+            case 0:
+                del tokens[at]
+                if not tokens:
+                    return ""
+            case 1:
+                tokens.insert(at, draw(st.sampled_from(tokens)))
+            case 2:
+                other = draw(st.integers(0, len(tokens) - 1))
+                tokens[at], tokens[other] = tokens[other], tokens[at]
+            case 3:
+                tokens[at] = draw(st.text(max_size=12))
+            case _:
+                values = VALUES.findall(tokens[at])
+                if values:
+                    new = draw(
+                        st.sampled_from(NASTY) | st.sampled_from([x[1:-1] for x in values]) | st.floats().map(repr)
+                    )
+                    tokens[at] = tokens[at].replace(draw(st.sampled_from(values)), f'"{new}"', 1)
+    return "".join(tokens)
+
+
+@st.composite
+def exchanges(draw):
+    """A well-formed URDF of which only attributes are exchanged, most of them for one another."""
+    text = draw(st.sampled_from(SEEDS))
+    values = sorted(set(VALUES.findall(text)))
+    for _ in range(draw(st.integers(1, 3))):
+        spots = list(VALUES.finditer(text))
+        spot = draw(st.sampled_from(spots))
+        new = draw(st.sampled_from(values) | st.sampled_from(NASTY).map(lambda x: f'"{x}"'))
+        text = text[: spot.start()] + new + text[spot.end() :]
+    return text
+
+
+ANYTHING = st.text(max_size=200) | st.binary(max_size=200) | mutations() | exchanges()
+
+
+def read(text, floating: bool) -> bool:
+    """Whether a text was accepted; anything but a model or a typed error is raised."""
+    start = time.process_time()
+    try:
+        model = jd.parse_urdf(text, floating_base=floating)
+    except FileFormatError as error:
+        assert str(error).startswith("URDF text")
+        return False
+    finally:
+        assert time.process_time() - start < 1
+    assert isinstance(model, Model) and np.isfinite(np.asarray(model.links.inertia)).all()
+    assert (
+        np.isfinite(np.asarray(model.links.mass)).all() and np.isfinite(np.asarray(model.placements.translation)).all()
+    )
+    return True
+
+
+CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=CHECKS)
+@given(ANYTHING, st.booleans())
+def test_fuzz(text, floating):
+    read(text, floating)
+
+
+@pytest.mark.slow
+def test_fuzz_long():
+    """Twelve thousand inputs, of which many are refused and many are read."""
+    counts = {True: 0, False: 0}
+
+    @settings(max_examples=12_000, deadline=None, derandomize=True, database=None, suppress_health_check=CHECKS)
+    @given(ANYTHING, st.booleans())
+    def run(text, floating):
+        counts[read(text, floating)] += 1
+
+    run()
+    assert sum(counts.values()) >= 10_000 and min(counts.values()) > 1_000, counts
+
+
+def test_errors_are_typed():
+    assert issubclass(FileFormatError, jd.ModelError) and issubclass(FileAccessError, JaxdynError)

@@ -1,0 +1,358 @@
+"""Trees saved and loaded: the same bits, nothing executed, and refusals by name."""
+
+import copy
+import io
+import json
+import os
+import pickle
+import signal
+import zipfile
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import jaxdyn as jd
+from jaxdyn import FileAccessError, FileFormatError, ModelError
+from jaxdyn.joints import AbstractVectorJoint, Custom, Revolute
+from tests.io._texts import arm
+from tests.oracles import random_model
+
+
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
+class Mine(AbstractVectorJoint):
+    """A joint from outside the library."""
+
+    axis: jax.Array
+    nq = 1
+    nv = 1
+    translates = False
+
+    def transform(self, q):
+        return Revolute(self.axis).transform(q)
+
+    def subspace(self, q):
+        return Revolute(self.axis).subspace(q)
+
+    def bias(self, q, v):
+        return None
+
+
+def rolling(params, q):
+    return jnp.eye(3), q
+
+
+def same(a, b):
+    """Same structure, static parts, types and bits."""
+    assert jax.tree.structure(a) == jax.tree.structure(b)
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        assert type(x) is type(y)
+        if isinstance(x, jax.Array | np.ndarray | np.generic):
+            assert x.dtype == y.dtype and getattr(x, "weak_type", None) == getattr(y, "weak_type", None)
+            assert x.shape == y.shape and np.asarray(x).tobytes() == np.asarray(y).tobytes()
+        else:
+            assert repr(x) == repr(y)
+
+
+def round_trip(path, tree, **options):
+    jd.save(path, tree, **options)
+    return jd.load(path, **options)
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_models(tmp_path, floating):
+    kinds = ("revolute", "universal", "helical", "planar", "spherical", "cylindrical", "free")
+    model = random_model(1, 9, kinds=kinds, fixed_fraction=0.2, floating=floating)
+    same(round_trip(tmp_path / "m", model), model)
+
+
+def test_whole_description(tmp_path):
+    text = arm("base", '<gazebo/><link name="s"><visual><geometry><sphere radius="1"/></geometry></visual></link>'
+               '<transmission name="t"><joint name="elbow"/><actuator name="m"/></transmission>')  # fmt: skip
+    model = jd.parse_urdf(text)
+    back = round_trip(tmp_path / "m", model)
+    same(back, model)
+    assert back.shapes == model.shapes and back.report == model.report and back.topology == model.topology
+    assert (len(back.shapes), len(back.actuators), back.nv) == (1, 1, 2) and len(back.report) > 1
+    q = jnp.array([0.1, 0.2])
+    np.testing.assert_array_equal(jd.mass_matrix(back, q), jd.mass_matrix(model, q))
+
+
+def test_batches_and_other_precisions(tmp_path):
+    model = jd.parse_urdf(arm("base"))
+    batch = jax.tree.map(lambda x: jnp.stack([x, 2 * x, jnp.nan * x]), model.astype(jnp.float32))
+    same(round_trip(tmp_path / "m", batch), batch)
+    half = jnp.arange(3, dtype=jnp.bfloat16)
+    same(round_trip(tmp_path / "m", half), half)
+
+
+def test_everything_a_tree_is_made_of(tmp_path):
+    tree = {
+        "numbers": (1, -(2**70), 0.1, float("inf"), -0.0, True, None),
+        "list": ["text é\n\0", (), [], {}],
+        "turned": np.arange(6, dtype=np.int16).reshape(2, 3)[:, ::-1],
+        "empty": jnp.zeros((0, 3)),
+        "scalars": (np.float32(0.1), np.int8(3), jnp.asarray(1.0), jnp.array(True), np.complex128(1 + 2j)),
+        "pose": jd.spatial.Pose.identity(),
+    }
+    back = round_trip(tmp_path / "t", tree)
+    same(back, tree)
+    assert list(back) == list(tree) and back["numbers"] == tree["numbers"]
+    assert str(back["numbers"][4]) == "-0.0" and type(back["turned"]) is np.ndarray
+    keys = {3: "a", ("b", 1.5): "c", None: "d", False: "e"}
+    assert repr(round_trip(tmp_path / "t", keys)) == repr(keys)
+    assert np.isnan(round_trip(tmp_path / "t", float("nan")))
+
+
+def test_others_classes_are_listed(tmp_path):
+    model = jd.ModelBuilder().add_link("a", "world", Mine(jnp.array([0.0, 0, 1]))).build()
+    with pytest.raises(ModelError, match=r"tree\.joints\[0\] is a .*Mine, which is not jaxdyn's own; list it: allow="):
+        jd.save(tmp_path / "m", model)
+    same(round_trip(tmp_path / "m", model, allow=(Mine,)), model)
+    with pytest.raises(FileFormatError, match=r"names the class '.*Mine', which is not jaxdyn's own"):
+        jd.load(tmp_path / "m")
+    pair = Pair(jnp.ones(2), "x")
+    same(round_trip(tmp_path / "p", pair, allow=(Pair,)), pair)
+
+
+def test_functions_are_refused_by_name(tmp_path):
+    joint = Custom({"r": jnp.array(0.1)}, rolling, 3)
+    model = jd.ModelBuilder().add_link("a", "world", joint).build()
+    with pytest.raises(ModelError, match=r"tree\.joints\[0\]\.transform_fn is the function .*\.rolling"):
+        jd.save(tmp_path / "m", model)
+    assert not (tmp_path / "m").exists()
+    same(round_trip(tmp_path / "m", model, allow=(rolling,)), model)
+    with pytest.raises(FileFormatError, match="names the function"):
+        jd.load(tmp_path / "m")
+    assert round_trip(tmp_path / "f", (jd.aba, jd.rnea)) == (jd.aba, jd.rnea)
+    for wrong in (len, os.system, lambda x: x, jnp.tanh):
+        with pytest.raises(ModelError, match="is the function"):
+            jd.save(tmp_path / "f", wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b"bytes",
+        {1, 2},
+        object(),
+        np.array([object()]),
+        np.array(["a"]),
+        1 + 2j,
+        range(3),
+        jax.random.key(0),
+        Revolute,
+        signal.SIGTERM,
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_what_is_no_tree_is_refused(tmp_path, wrong):
+    if isinstance(wrong, complex):
+        assert round_trip(tmp_path / "t", wrong) == wrong
+        return
+    with pytest.raises(ModelError, match=r"tree\[1\] is"):
+        jd.save(tmp_path / "t", (0, wrong))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_circles_and_tracers_are_refused(tmp_path):
+    circle: list = []
+    circle.append(circle)
+    with pytest.raises(ModelError, match="nested deeper"):
+        jd.save(tmp_path / "t", circle)
+    with pytest.raises(ModelError, match="is being traced"):
+        jax.jit(lambda x: (jd.save(tmp_path / "t", x), 0)[1])(1.0)
+
+
+def test_writing_is_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    jd.save(path, (1, 2))
+    before = path.read_bytes()
+    jd.save(path, (1, 2))
+    assert path.read_bytes() == before  # the same tree is the same file
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileAccessError, match="No space left"):
+        jd.save(path, (3, 4))
+    assert [x.name for x in tmp_path.iterdir()] == ["m"] and jd.load(path) == (1, 2)
+    with pytest.raises(FileAccessError, match="cannot be written"):
+        jd.save(tmp_path / "missing" / "m", 1)
+
+
+# --- files that save did not write ---------------------------------------------------------------------
+
+
+def written(path, tree="null", arrays=(), method=zipfile.ZIP_STORED, **head):
+    """A file with any content."""
+    structure = {"format": "jaxdyn tree", "version": 1, "jaxdyn": "0", "tree": json.loads(tree)} | head
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("structure.json", json.dumps(structure))
+        for k, content in enumerate(arrays):
+            archive.writestr(f"{k}.npy", content)
+    return path
+
+
+def npy(array, **options) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, **options)
+    return file.getvalue()
+
+
+def overlapping(path):
+    """A file whose directory lists one member many times."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("structure.json", b" " * 10_000)
+        first = archive.infolist()[0]
+        for k in range(50):
+            twin = copy.copy(first)
+            twin.filename = f"{k}.npy"
+            archive.filelist.append(twin)
+
+
+ARRAY = '{"array": 0, "kind": "jax", "dtype": "float64", "weak": false}'
+
+
+class Bomb:
+    def __reduce__(self):
+        return (os.system, ("echo unpickled",))
+
+
+HOSTILE = {
+    "a pickle": npy(np.array([Bomb()], dtype=object), allow_pickle=True),
+    "a huge shape": npy(np.zeros(3)).replace(b"(3,)", b"(9999999999999,)")[:4096],
+    "a negative shape": npy(np.zeros(3)).replace(b"(3,), ", b"(-3,),"),
+    "cut off": npy(np.zeros(300))[:-8],
+    "too long": npy(np.zeros(3)) + b"12345678",
+    "no npy": b"hello",
+    "nothing": b"",
+    "text in an array": npy(np.array(["abc"])),
+    "code for a header": npy(np.zeros(3)).replace(b"'descr'", b"__impo+"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_arrays(tmp_path, case):
+    path = written(tmp_path / "m", ARRAY, [HOSTILE[case]])
+    with pytest.raises(FileFormatError, match="m, member '0.npy': cannot be read"):
+        jd.load(path)
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ('{"class": "os.system", "fields": {}}', "names the class 'os.system'"),
+        ('{"class": "builtins:eval", "fields": {}}', "names the class"),
+        ('{"class": "jaxdyn.model._model.Model", "fields": {}}', "names the class"),
+        ('{"class": "jaxdyn.model.Model.astype", "fields": {}}', "names the class"),
+        ('{"class": "jaxdyn.os.system", "fields": {}}', "names the class"),
+        ('{"class": "jaxdyn.joints.jax", "fields": {}}', "names the class"),
+        ('{"class": "jaxdyn.Model", "fields": {}}', "names the class"),
+        ('{"class": "jaxdyn.model.Model", "fields": {}}', "has the fields \\[\\]"),
+        ('{"class": "jaxdyn.joints.AbstractJoint", "fields": {}}', "has the fields"),
+        ('{"class": "jaxdyn.model.Note", "fields": {"where": "a", "what": "b", "more": "c"}}', "has the fields"),
+        ('{"function": "jaxdyn.save"}', "names the function"),
+        ('{"function": "jaxdyn.io.save"}', "names the function"),
+        ('{"function": "jaxdyn.model.Model"}', "names the function"),
+        ('{"function": "subprocess.run"}', "names the function"),
+        ('{"array": 7, "kind": "jax", "dtype": "float64", "weak": false}', "refers to array 7, of 1"),
+        ('{"array": -1, "kind": "jax", "dtype": "float64", "weak": false}', "refers to array -1"),
+        ('{"array": 0, "kind": "jax", "dtype": "float32", "weak": false}', "array of float64 where one of float32"),
+        ('{"array": 0, "kind": "cupy", "dtype": "float64", "weak": false}', "unknown kind 'cupy'"),
+        ('{"int": "' + "9" * 5000 + '"}', "not a number"),
+        ('{"float": "1.5"}', "something unknown"),
+        ("3", "a bare int"),
+        ("[1]", "a bare list"),
+        ('{"dict": [["a"]]}', "not made of pairs"),
+        ('{"dict": [[{"list": []}, null]]}', "dictionary with a list for a key"),
+        ('{"tuple": [], "list": []}', "something unknown"),
+        ('{"tuple": [' * 120 + "]}" * 120, "nested deeper"),
+    ],
+)
+def test_hostile_structures(tmp_path, tree, message):
+    path = written(tmp_path / "m", tree, [npy(np.zeros(3))])
+    with pytest.raises(FileFormatError, match=message):
+        jd.load(path)
+
+
+def test_other_files(tmp_path):
+    path = tmp_path / "m"
+    for content in (b"", b"hello", b"PK\x03\x04 not an archive", pickle.dumps({"a": 1})):
+        path.write_bytes(content)
+        with pytest.raises(FileFormatError, match="not a file that jaxdyn.save wrote"):
+            jd.load(path)
+    with pytest.raises(FileFormatError, match="has version 2 of the format, and this jaxdyn reads 1"):
+        jd.load(written(path, version=2))
+    with pytest.raises(FileFormatError, match="is not of the format"):
+        jd.load(written(path, format="other"))
+    with pytest.raises(FileFormatError, match="is compressed"):
+        jd.load(written(path, ARRAY, [npy(np.zeros(100_000))], zipfile.ZIP_DEFLATED))
+    overlapping(path)
+    with pytest.raises(FileFormatError, match="claims more than it holds"):
+        jd.load(path)
+    np.savez(path, a=np.zeros(3))
+    with pytest.raises(FileFormatError, match="has no structure.json"):
+        jd.load(f"{path}.npz")
+    jd.save(path, jnp.zeros(1000))
+    with pytest.raises(FileFormatError, match="larger than the 1000 bytes"):
+        jd.load(path, max_bytes=1000)
+    with pytest.raises(FileAccessError, match="cannot be read"):
+        jd.load(tmp_path / "nothing")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("structure.json", "[" * 100_000)
+    with pytest.raises(FileFormatError, match=r"structure\.json: cannot be read"):
+        jd.load(path)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_damaged_files(tmp_path, data):
+    """A byte changed, or the end cut off: a tree or a typed error."""
+    path = tmp_path / "m"
+    jd.save(path, (jnp.arange(3.0), {"a": [1, "x", None]}, jd.spatial.Pose.identity()))
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        content[at] = data.draw(st.integers(0, 255))
+    else:
+        del content[at:]
+    path.write_bytes(content)
+    try:
+        jd.load(path)
+    except FileFormatError:
+        pass
+
+
+def test_numpy_reads_the_arrays(tmp_path):
+    """The file is an archive of npy members that other tools can open."""
+    path = tmp_path / "m"
+    jd.save(path, (jnp.arange(3.0), np.eye(2)))
+    with zipfile.ZipFile(path) as archive:
+        np.testing.assert_array_equal(np.load(io.BytesIO(archive.read("1.npy"))), np.eye(2))
+
+
+def test_restored_models_are_used_as_ever(tmp_path):
+    """They share compiled code with the original, and can be edited."""
+    model = jd.parse_urdf(arm("base"))
+    back = round_trip(tmp_path / "m", model)
+    traces = []
+
+    @jax.jit
+    def mass(m):
+        traces.append(m)
+        return m.links.mass.sum()
+
+    assert mass(model) == mass(back) and len(traces) == 1
+    assert jd.lock_joints(back, {"elbow": 0.1}).nv == 1
+    assert eqx.tree_equal(model, back)

@@ -1,0 +1,125 @@
+"""Robots from Denavit-Hartenberg tables against the matrices of both conventions, multiplied out here."""
+
+import numpy as np
+import pytest
+
+from jaxdyn._errors import ModelError
+from jaxdyn.model import DHRow, from_denavit_hartenberg, from_modified_denavit_hartenberg
+from jaxdyn.spatial import Pose
+
+from ._serial_truth import GRAVITY, blend, body, check_gradient, evaluate, homogeneous
+
+ROWS = (
+    DHRow(0.10, 0.3, 0.2, 0.4),
+    DHRow(0.20, -1.3, 0.1, 0.2, True),
+    DHRow(-0.30, np.pi / 2, 0.1, -0.1),
+    DHRow(0.0, np.pi, 0.3, 0.0),
+)
+SLIDES = np.array([row.slides for row in ROWS])
+
+
+def _rot(k, angle):
+    c, s = np.cos(angle), np.sin(angle)
+    i, j = (k + 1) % 3, (k + 2) % 3
+    matrix = np.eye(4)
+    matrix[i, i] = matrix[j, j] = c
+    matrix[i, j], matrix[j, i] = -s, s
+    return matrix
+
+
+def _trans(k, length):
+    matrix = np.eye(4)
+    matrix[k, 3] = length
+    return matrix
+
+
+def _classic(row, q):
+    d, theta = (row.d + q, row.theta) if row.slides else (row.d, row.theta + q)
+    return _rot(2, theta) @ _trans(2, d) @ _trans(0, row.a) @ _rot(0, row.alpha)
+
+
+def _modified(row, q):
+    d, theta = (row.d + q, row.theta) if row.slides else (row.d, row.theta + q)
+    return _rot(0, row.alpha) @ _trans(0, row.a) @ _rot(2, theta) @ _trans(2, d)
+
+
+def _frames(step, base, q):
+    frames = [base]
+    for row, x in zip(ROWS, q, strict=True):
+        frames.append(frames[-1] @ step(row, x))
+    return frames
+
+
+def _efforts(frames, axes, bodies, a):
+    """`M a + g`, from geometric Jacobians; `axes` are the frames along whose z axes the joints move."""
+    tau = np.zeros(len(bodies))
+    mass = np.zeros((len(bodies), len(bodies)))
+    for link, given in enumerate(bodies, 1):
+        r, p = frames[link][:3, :3], frames[link][:3, 3]
+        center = p + r @ np.asarray(given.com)
+        jv, jw = np.zeros((3, len(bodies))), np.zeros((3, len(bodies)))
+        for k, axis in enumerate(axes[:link]):
+            z, o = axis[:3, 2], axis[:3, 3]
+            jv[:, k], jw[:, k] = (z, 0 * z) if SLIDES[k] else (np.cross(z, center - o), z)
+        inertia = r @ np.asarray(given.inertia) @ r.T
+        mass += float(given.mass) * jv.T @ jv + jw.T @ inertia @ jw
+        tau -= float(given.mass) * jv.T @ GRAVITY
+    return mass @ a + tau
+
+
+@pytest.mark.parametrize(
+    ("describe", "step", "first"),
+    [(from_denavit_hartenberg, _classic, 0), (from_modified_denavit_hartenberg, _modified, 1)],
+)
+def test_frames_and_dynamics_are_those_of_the_table(describe, step, first):
+    rng = np.random.default_rng(0)
+    bodies = [body(rng, centered=False) for _ in ROWS]
+    base, tool = _rot(1, 0.4) @ _trans(0, 0.3), _rot(0, -0.7) @ _trans(2, 0.2)
+    model = describe(ROWS, bodies, base=base, tool=Pose(tool[:3, :3], tool[:3, 3]), gravity=GRAVITY)
+    for _ in range(5):
+        q, a = rng.standard_normal((2, 4))
+        frames = _frames(step, base, q)
+        poses, tau = evaluate(model, q, np.zeros(4), a)
+        for k, frame in enumerate(frames[1:], 1):
+            np.testing.assert_allclose(poses[f"link{k}_dh"], frame, atol=1e-13)
+        np.testing.assert_allclose(poses["tool"], frames[-1] @ tool, atol=1e-13)
+        np.testing.assert_allclose(tau, _efforts(frames, frames[first : first + 4], bodies, a), atol=1e-11)
+
+
+def test_derivatives_reach_every_parameter_of_a_row():
+    bodies = [body(np.random.default_rng(1), centered=False) for _ in ROWS]
+    table = [tuple(row) for row in ROWS]
+
+    def number(parameters):
+        rows = [*table[:2], (*parameters, False), table[3]]
+        return blend(from_denavit_hartenberg(rows, bodies)) + blend(from_modified_denavit_hartenberg(rows, bodies))
+
+    check_gradient(number, np.array(table[2][:4]))
+
+
+def test_properties_are_given_once_or_one_a_joint():
+    bodies = [body(np.random.default_rng(2), centered=False)] * 4
+    model = from_denavit_hartenberg(ROWS, bodies, damping=0.3, armature=(1.0, 2.0, 3.0, 4.0), name="arm")
+    np.testing.assert_array_equal(model.properties.damping, [0.3] * 4)
+    np.testing.assert_array_equal(model.properties.armature, [1, 2, 3, 4])
+    assert model.name == "arm"
+    assert model.frame_names == ("link1_dh", "link2_dh", "link3_dh", "link4_dh")
+
+
+def test_wrong_counts_and_shapes_are_refused():
+    bodies = [body(np.random.default_rng(2), centered=False)] * 4
+    with pytest.raises(ModelError, match="3 inertias for 4 joints"):
+        from_denavit_hartenberg(ROWS, bodies[:3])
+    with pytest.raises(ModelError, match="2 values of damping for 4 joints"):
+        from_denavit_hartenberg(ROWS, bodies, damping=(1.0, 2.0))
+    with pytest.raises(ModelError, match=r"tool has shape \(3, 3\)"):
+        from_modified_denavit_hartenberg(ROWS, bodies, tool=np.eye(3))
+    with pytest.raises(ModelError, match="at least one row"):
+        from_denavit_hartenberg((), ())
+
+
+def test_the_identity_stays_exact():
+    """Poses are made of quaternions; a table of zeros is the identity without rounding."""
+    model = from_denavit_hartenberg([(0, 0, 0, 0)], [body(np.random.default_rng(3), centered=False)])
+    np.testing.assert_array_equal(model.placements.rotation, [[1, 0, 0, 0]])
+    np.testing.assert_array_equal(homogeneous(np.eye(3), model.placements.translation[0]), np.eye(4))

@@ -1,0 +1,156 @@
+"""Closed mechanisms: they are assembled at zero, move as they should, and say when they cannot be built."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from scipy.integrate import solve_ivp
+
+from jaxdyn import robots
+from jaxdyn._errors import ModelError
+from tests.oracles import to_pinocchio
+
+from ._pin import Placer
+from ._shelf import CLOSED, DIMENSIONS, SHELF
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_closures_hold_at_zero(name):
+    model = SHELF[name]()
+    assert model.closures
+    np.testing.assert_allclose(Placer(model).gaps(np.zeros(model.nq)), 0, atol=1e-14)
+    if name in DIMENSIONS:
+        robot, at = DIMENSIONS[name]
+        for scale in (0.9, 1.1):
+            place = Placer(robot(at[0] * scale, *at[1:]))
+            np.testing.assert_allclose(place.gaps(np.zeros(model.nq)), 0, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "free"),
+    [("four_bar", 1), ("slider_crank", 1), ("five_bar", 2), ("n_four_bar", 1), ("bricard", 1), ("delta", 3)],
+)
+def test_degrees_of_freedom_left_by_the_closures(name, free):
+    model = SHELF[name]()
+    assert model.nv - Placer(model).rank(np.zeros(model.nq)) == free
+
+
+def _closed(place, driven):
+    """The configuration with its first coordinates given that is reached from zero with closed loops."""
+    x = np.zeros(place.model.nq - len(driven))
+    for share in np.linspace(0.1, 1.0, 10):
+        gaps = lambda x: place.gaps(np.r_[share * np.asarray(driven), x])  # noqa: B023
+        for _ in range(6):  # Gauss-Newton, since the gaps have more rows than are independent
+            jacobian = np.array([(gaps(x + h) - gaps(x - h)) / 2e-6 for h in 1e-6 * np.eye(len(x))]).T
+            x = x - np.linalg.lstsq(jacobian, gaps(x), rcond=1e-6)[0]
+    np.testing.assert_allclose(gaps(x), 0, atol=1e-12)
+    return np.r_[driven, x]
+
+
+def test_four_bar_follows_freudenstein():
+    """`k1 cos(rocker) - k2 cos(crank) + k3 = cos(crank - rocker)`, with the angles to the ground."""
+    g, a, b, c = lengths = (1.10, 0.5, 1.20, 0.75)
+    place = Placer(robots.four_bar(lengths, crank=1.0))
+    for turn in (0.0, 0.6, -0.8):
+        q = _closed(place, [turn])
+        rocker = place(q, "rocker")
+        psi, phi = np.arctan2(rocker[1, 0], rocker[0, 0]), 1.0 + turn
+        k1, k2, k3 = g / a, g / c, (g * g + a * a - b * b + c * c) / (2 * a * c)
+        np.testing.assert_allclose(k1 * np.cos(psi) - k2 * np.cos(phi) + k3, np.cos(phi - psi), atol=1e-10)
+
+
+def test_slider_of_the_slider_crank():
+    r, l, start = 0.2, 0.5, 1.0
+    place = Placer(robots.slider_crank((r, l), crank=start))
+    for turn in (0.0, 0.9, 2.0):
+        q = _closed(place, [turn])
+        t = start + turn
+        np.testing.assert_allclose(
+            place(q, "slider")[:3, 3], [r * np.cos(t) + np.sqrt(l**2 - (r * np.sin(t)) ** 2), 0, 0], atol=1e-10
+        )
+
+
+def test_five_bar_meets_above():
+    place = Placer(robots.five_bar())
+    tool = place(np.zeros(4), "tool")[:3, 3]
+    np.testing.assert_allclose(tool[0], 0.15, atol=1e-14)
+    across = 0.3 + 2 * 0.25 * np.cos(np.pi / 3)
+    np.testing.assert_allclose(tool[1], 0.25 * np.sin(np.pi / 3) + np.sqrt(0.4**2 - (across / 2) ** 2), rtol=1e-13)
+
+
+def test_n_four_bar_is_the_benchmark():
+    """Upright at the start, and with a rank that drops where all bars are in line."""
+    model = robots.n_four_bar(2)
+    assert model.num_links == 5
+    np.testing.assert_allclose(model.links.mass, 1.0)
+    place = Placer(model)
+    for k in range(3):
+        np.testing.assert_allclose(place(np.zeros(5), f"B{k}")[:3, 3], [k, 1, 0], atol=1e-14)
+    upright = {"bar0", "bar1", "bar2"}
+    turn = lambda angle: np.array([-angle if name in upright else angle for name in model.link_names])
+    for angle in (0.3, 1.0):
+        np.testing.assert_allclose(place.gaps(turn(angle)), 0, atol=1e-14)
+        np.testing.assert_allclose(place(turn(angle), "B0")[:3, 3], [np.sin(angle), np.cos(angle), 0], atol=1e-14)
+        assert place.rank(turn(angle)) == 4
+    assert place.rank(turn(np.pi / 2)) == 2  # n + 1 degrees of freedom of 2 n + 1 joints
+
+
+def test_n_four_bar_moves_as_the_benchmark():
+    """Its bars stay parallel, so that `3 th'' = 3.5 g sin th`; at 10 s it is where the library of benchmarks has it."""
+    model = robots.n_four_bar(2)
+    oracle = to_pinocchio(model)
+    v = np.array([-1.0 if name.startswith("bar") else 1.0 for name in model.link_names])
+    for angle in (0.0, 0.4, 2.0):
+        q = angle * v
+        np.testing.assert_allclose(v @ oracle.mass_matrix(q) @ v, 3, rtol=1e-12)
+        weight = oracle.v_back(pin.computeGeneralizedGravity(oracle.model, oracle.data, oracle.q(q)))
+        np.testing.assert_allclose(weight @ v, -3.5 * 9.81 * np.sin(angle), atol=1e-12)
+    rate = lambda t, y: [y[1], 3.5 * 9.81 / 3 * np.sin(y[0])]
+    angle, speed = solve_ivp(rate, (0, 10), [0, 1], method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
+    np.testing.assert_allclose([np.sin(angle), np.cos(angle)], [0.3284581112, 0.9445185382], atol=1e-8)
+    velocity = [speed * np.cos(angle), -speed * np.sin(angle)]
+    np.testing.assert_allclose(velocity, [1.4230514702, -0.4948688455], atol=1e-7)
+
+
+def test_bricard_is_the_benchmark():
+    model = robots.bricard()
+    place = Placer(model)
+    corners = [(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1)]
+    for k, corner in enumerate(corners, 1):
+        pose = place(np.zeros(5), f"bar{k}")
+        np.testing.assert_allclose(pose[:3, 3], corner, atol=1e-14)
+        np.testing.assert_allclose(pose[:3, :3], np.eye(3), atol=1e-14)
+        joint = model.joint(f"joint{k}").joint
+        np.testing.assert_array_equal(joint.axis, np.eye(3)["xyz".index("yzxyz"[k - 1])])
+    np.testing.assert_array_equal(place(np.zeros(5), "P3")[:3, 3], corners[2])
+    moments = np.linalg.eigvalsh(model.link("bar2").inertia)
+    np.testing.assert_allclose(moments, [0.02 / 12, 1.01 / 12, 1.01 / 12], rtol=1e-12)
+    q = _closed(place, [0.2])
+    assert place.rank(np.zeros(5)) == place.rank(q) == 4
+
+
+def test_delta_reaches_where_its_rods_do():
+    """The platform is at the distance of the rods from all elbows, wherever the arms are."""
+    model = robots.delta()
+    place = Placer(model)
+    q = _closed(place, [0.2, -0.1, 0.3])
+    middle = place(q, "platform")[:3, 3]
+    for k in range(3):
+        turn = 2 * np.pi * k / 3
+        radial = np.array([np.cos(turn), np.sin(turn), 0])
+        angle = 0.5 + q[k]
+        elbow = (0.2 + 0.3 * np.cos(angle)) * radial - [0, 0, 0.3 * np.sin(angle)]
+        np.testing.assert_allclose(np.linalg.norm(middle + 0.05 * radial - elbow), 0.8, rtol=1e-10)
+    assert middle[2] < -0.8
+
+
+def test_what_cannot_be_assembled_is_refused():
+    with pytest.raises(ModelError, match="four-bar linkage cannot be assembled"):
+        robots.four_bar((3.0, 0.5, 1.2, 0.75))
+    with pytest.raises(ModelError, match="slider-crank cannot be assembled"):
+        robots.slider_crank((0.5, 0.2), crank=1.5)
+    with pytest.raises(ModelError, match="five-bar linkage cannot be assembled"):
+        robots.five_bar((2.0, 0.25, 0.4))
+    with pytest.raises(ModelError, match="delta robot cannot be assembled"):
+        robots.delta((1.0, 0.05))
+    with pytest.raises(ValueError, match="at least one loop"):
+        robots.n_four_bar(0)

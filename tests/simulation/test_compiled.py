@@ -1,0 +1,126 @@
+"""What is compiled: how often, how much of it, and for which platforms; batches."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.simulation import Feedback, System, simulate, simulate_batch
+
+TS = jnp.linspace(0, 0.5, 3)
+
+
+def test_one_trace_a_shape():
+    traces = []
+
+    def law(t, q, v):
+        traces.append(1)
+        return -q
+
+    m = jd.robots.pendulum()
+    system = System(m, (Feedback(law),))
+    simulate(system, jnp.array([0.1]), jnp.zeros(1), TS, dt=0.1)
+    first = len(traces)
+    assert first > 0
+    for dt, scale in ((0.05, 1.0), (0.02, 2.0)):
+        simulate(
+            eqx.tree_at(lambda s: s.model.links.mass, system, jnp.ones(1) * scale),
+            jnp.array([scale]),
+            jnp.ones(1),
+            scale * TS,
+            dt=dt,
+        )
+    assert len(traces) == first
+
+
+def swarm(model, **options):
+    return jax.jit(jax.vmap(lambda q, v: simulate(model, q, v, TS, dt=0.01, **options).q))
+
+
+# operations of the compiled loop over steps, each a kernel or a call, for 256 arms at once: measured, plus a tenth
+MOST_KERNELS = 10_000
+
+
+def loop_kernels(text):
+    """Kernels and calls in the computations of an HLO module that loops run, the largest loop's body included once."""
+    bodies = re.split(r"\n(?=%|ENTRY)", text)
+    named = {re.match(r"(?:ENTRY )?%?([\w.\-]+)", b)[1]: b for b in bodies if re.match(r"(?:ENTRY )?%?[\w.\-]+", b)}
+    inside = set(re.findall(r"body=%?([\w.\-]+)", text))
+    kind = re.compile(r"= .*? (?:fusion|call|custom-call|dot|while|scatter|gather|dynamic-update-slice)\(")
+    return sum(len(kind.findall(named.get(name, ""))) for name in inside)
+
+
+@pytest.mark.slow
+def test_kernels_of_one_step():
+    m = jd.robots.chain(7)
+    q = jnp.zeros((256, 7))
+    text = swarm(m).lower(q, q).compile().as_text()
+    assert 0 < loop_kernels(text) <= MOST_KERNELS
+
+
+LOWER = """
+    import jax
+    import jax.numpy as jnp
+    jax.config.update("jax_enable_x64", True)
+    import jaxdyn as jd
+    m, ts = jd.robots.double_pendulum(), jnp.linspace(0, 0.5, 3)
+    swarm = jax.jit(jax.vmap(lambda q, v: jd.simulate(m, q, v, ts, dt=0.01).q))
+    for platform in ("cuda", "tpu"):
+        exported = jax.export.export(swarm, platforms=[platform])(jnp.zeros((4, 2)), jnp.zeros((4, 2)))
+        assert exported.mlir_module().count("stablehlo.while") > 0
+        print(platform)
+"""
+
+
+@pytest.mark.slow
+def test_a_batched_rollout_lowers_for_accelerators():
+    """In a process of its own, since equinox reads the variable that turns its callbacks off when it is imported.
+
+    diffrax checks the times when it runs, through a callback to the host, which lowers for the platform at hand alone.
+    """
+    environment = {**os.environ, "EQX_ON_ERROR": "nan"}
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LOWER)], capture_output=True, text=True, timeout=600, env=environment
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["cuda", "tpu"]
+
+
+@pytest.mark.slow
+def test_batches_in_chunks_are_the_batch():
+    m = jd.robots.double_pendulum()
+    rng = np.random.default_rng(0)
+    q, v, effort = rng.normal(size=(3, 10, 2))
+    done = []
+    whole = simulate_batch(m, q, v, TS, effort=effort, dt=0.01)
+    parts = simulate_batch(m, q, v, TS, effort=effort, dt=0.01, chunk_size=4, progress=lambda k, n: done.append((k, n)))
+    assert done == [(4, 10), (8, 10), (10, 10)]
+    np.testing.assert_array_equal(parts.q, whole.q)
+    again = simulate_batch(m, q, v, TS, effort=effort, dt=0.01, chunk_size=4)
+    np.testing.assert_array_equal(parts.q, again.q)
+    one = simulate(m, jnp.asarray(q[7]), jnp.asarray(v[7]), TS, effort=jnp.asarray(effort[7]), dt=0.01)
+    np.testing.assert_allclose(parts.q[7], one.q, atol=1e-13)
+    np.testing.assert_allclose(jax.vmap(lambda tr: tr.energy)(whole)[7], one.energy, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_batches_of_models():
+    m = jd.robots.pendulum()
+    masses = jnp.array([[1.0], [2.0], [3.0]])
+    wide = eqx.tree_at(lambda m: m.links.mass, m, masses)
+    batched = eqx.tree_at(lambda m: m.links.mass, jax.tree.map(lambda _: False, m), True)
+    force = jnp.ones((3, 1))
+    tr = simulate_batch(wide, jnp.zeros((3, 1)), jnp.zeros((3, 1)), TS, effort=force, batched=batched, chunk_size=2)
+    for k in range(3):
+        one = simulate(jd.robots.pendulum(mass=float(masses[k, 0])), jnp.zeros(1), jnp.zeros(1), TS, effort=force[k])
+        np.testing.assert_allclose(tr.q[k], one.q, atol=1e-9)
+    with pytest.raises(jd.ShapeError, match="For one sample use simulate"):
+        simulate_batch(m, jnp.zeros(1), jnp.zeros(1), TS)

@@ -1,0 +1,32 @@
+"""The code of docs/simulation.md runs, and its motor is the one of the reference cases."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from jaxdyn import simulation
+from jaxdyn.dynamics import AbstractPart, AbstractSampledPart
+
+PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
+
+
+@pytest.mark.slow
+def test_the_page_runs():
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)
+    assert len(blocks) == 3
+    names: dict = {"__name__": "simulation_page"}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    assert abs(names["current"] - 1.08761548) < 1e-7
+
+
+def test_the_page_names_every_part_solver_and_member():
+    text = PAGE.read_text(encoding="utf-8")
+    made = [
+        c
+        for c in vars(simulation).values()
+        if isinstance(c, type) and issubclass(c, AbstractPart | AbstractSampledPart)
+    ]
+    assert [c.__name__ for c in made if c.__name__ not in text and c.__name__ != "Signal"] == []
+    assert [k for k in sorted(AbstractPart.__abstractmethods__) if f"`{k}(" not in text] == []

@@ -1,0 +1,183 @@
+"""Inputs, parts with states, and sampled controllers."""
+
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+
+import jaxdyn as jd
+from jaxdyn.dynamics import AbstractMotion, AbstractPart, Action
+from jaxdyn.simulation import (
+    Effort,
+    Feedback,
+    HeldSignal,
+    SampledFeedback,
+    Signal,
+    System,
+    Wrench,
+    cubic_signal,
+    linear_signal,
+    simulate,
+)
+from tests.simulation._cases import ball
+
+
+def cart():
+    """A mass of 1 kg without gravity: `a = f`."""
+    return eqx.tree_at(lambda m: m.gravity, ball(), jnp.zeros(3))
+
+
+ZERO, ONE = jnp.zeros(1), jnp.ones(1)
+TS = jnp.array([0.0, 0.5, 1.0])
+
+
+def spring(t, q, v):
+    return -4.0 * q
+
+
+@pytest.mark.slow
+def test_constant_law_signal_and_wrench_are_the_same_force():
+    m = cart()
+    wanted = 3.0 * TS**2 / 2
+    table = (jnp.array([0.0, 2.0]), jnp.full((2, 1), 3.0))
+    inputs = [
+        jnp.array([3.0]),
+        Effort(jnp.array([3.0])),
+        lambda t, q, v: 3.0 + 0 * v,
+        linear_signal(*table),
+        cubic_signal(*table),
+    ]
+    for effort in inputs:
+        np.testing.assert_allclose(simulate(m, ZERO, ZERO, TS, effort=effort).q[:, 0], wanted, atol=1e-11)
+    tr = simulate(System(m, (Wrench("ball", [0, 0, 0, 0, 0, 3.0]),)), ZERO, ZERO, TS)
+    np.testing.assert_allclose(tr.q[:, 0], wanted, atol=1e-11)
+    np.testing.assert_allclose(tr.power, 3.0 * tr.v[:, 0], atol=1e-12)
+
+
+@pytest.mark.slow
+def test_signals_follow_their_tables():
+    times = jnp.array([0.0, 0.25, 0.5, 1.0])
+    efforts = jnp.array([[0.0], [1.0], [0.0], [2.0]])
+    # the integral of straight lines; steps of constant length end at the corners
+    tr = simulate(cart(), ZERO, ZERO, TS, effort=linear_signal(times, efforts), dt=0.125)
+    np.testing.assert_allclose(tr.v[:, 0], [0, 0.25, 0.75], atol=1e-12)
+    cubic = cubic_signal(times, efforts).path
+    np.testing.assert_allclose(jax.vmap(cubic.evaluate)(times), efforts, atol=1e-14)
+    with pytest.raises(jd.ShapeError, match="times of shape"):
+        linear_signal(times, efforts[:2])
+    path = diffrax.LinearInterpolation(times, efforts)
+    np.testing.assert_allclose(Signal(path).act(cart(), 0.125, ZERO, ZERO, None).effort, [0.5], atol=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"dt": 0.07}], ids=["adaptive", "fixed"])
+def test_held_signal_jumps_exactly(options):
+    held = HeldSignal(jnp.array([[1.0], [-2.0], [4.0]]), 0.3)
+    tr = simulate(cart(), ZERO, ZERO, jnp.array([0.0, 0.3, 0.6, 1.0]), effort=held, **options)
+    np.testing.assert_allclose(tr.v[:, 0], [0, 0.3, -0.3, 1.3], atol=1e-12)
+    np.testing.assert_allclose(tr.q[:, 0], [0, 0.045, 0.045, 0.045 + 0.4 * -0.3 + 2 * 0.16], atol=1e-12)
+
+
+def exact_sampled(period, delay, wait, horizon, gain=4.0):
+    """A sampled spring on a mass, by the exact solution between instants."""
+    instants = sorted({round(x, 9) for k in range(60) for x in (k * period, k * period + delay)})
+    q, v, t, acting = 0.7, 0.0, 0.0, 0.0
+    outputs = []
+    for nxt in [x for x in instants if x < horizon] + [horizon]:
+        h = nxt - t
+        q, v, t = q + h * v + h * h / 2 * acting, v + h * acting, nxt
+        if abs(t - round(t / period) * period) < 1e-9 and t < horizon - 1e-9:
+            outputs.append(-gain * q)
+        due = int(np.floor((t - delay) / period + 1e-9))
+        due = min(due, len(outputs) - 1)
+        acting = outputs[due - wait] if due - wait >= 0 else 0.0
+    return q, v
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("delay", "wait", "options"),
+    [(0.0, 0, {}), (0.04, 0, {}), (0.1, 0, {}), (0.0, 2, {}), (0.03, 1, {"dt": 0.033})],
+)
+def test_sampled_feedback_with_delay(delay, wait, options):
+    law = SampledFeedback(spring, 0.1, delay, wait)
+    tr = simulate(cart(), 0.7 * ONE, ZERO, jnp.array([0.0, 1.05]), effort=law, **options)
+    want = exact_sampled(0.1, delay, wait, 1.05)
+    np.testing.assert_allclose([tr.q[-1, 0], tr.v[-1, 0]], want, atol=1e-10)
+
+
+class Filter(AbstractPart):
+    """A first-order lag `T x' = u - x` whose output drives the first joint."""
+
+    law: Any
+    time: Any
+
+    def initial(self, model, q, v):
+        return {"x": jnp.zeros(())}
+
+    def act(self, model, t, q, v, state):
+        return Action(state["x"] * jnp.ones(1), rate={"x": (self.law(t, q, v)[0] - state["x"]) / self.time})
+
+
+@pytest.mark.slow
+def test_a_part_with_a_state():
+    """A lagged spring is a linear system of third order: its matrix exponential."""
+    system = System(cart(), (Filter(eqx.Partial(spring), jnp.array(0.2)),))
+    tr = simulate(system, ONE, ZERO, TS, rtol=1e-11, atol=1e-11)
+    a = np.array([[0, 1, 0], [0, 0, 1], [-4 / 0.2, 0, -1 / 0.2]])
+    for t, q, v, x in zip(TS, tr.q, tr.v, tr.parts[0]["x"], strict=True):
+        np.testing.assert_allclose([q[0], v[0], x], scipy.linalg.expm(a * t) @ [1, 0, 0], atol=1e-9)
+
+
+class Wrong(AbstractPart):
+    """Forgets its rate."""
+
+    def initial(self, model, q, v):
+        return jnp.zeros(())
+
+    def act(self, model, t, q, v, state):
+        return Action()
+
+
+def test_a_rate_that_does_not_fit_is_refused():
+    with pytest.raises(jd.ModelError, match="Wrong: act returns a rate"):
+        simulate(System(cart(), (Wrong(),)), ZERO, ZERO, TS)
+    with pytest.raises(jd.ShapeError, match="effort of Effort has shape"):
+        simulate(cart(), ZERO, ZERO, TS, effort=jnp.zeros(2))
+
+
+class OnCircle(AbstractMotion):
+    """Keeps `q^2 + v^2` at its value, by projection."""
+
+    projects: bool = eqx.field(static=True, default=True)
+
+    def acceleration(self, model, t, q, v, effort, external):
+        return -q
+
+    def project(self, model, t, q, v):
+        size = jnp.sqrt(q[0] ** 2 + v[0] ** 2)
+        return q / size, v / size
+
+
+@pytest.mark.slow
+def test_a_motion_with_projection():
+    tr = simulate(System(cart(), motion=OnCircle()), ONE, ZERO, jnp.array([0.0, 20.0]), dt=0.1, solver=diffrax.Heun())
+    assert abs(tr.q[-1, 0] ** 2 + tr.v[-1, 0] ** 2 - 1) < 1e-13
+    assert abs(tr.q[-1, 0] - np.cos(20)) < 0.1
+
+
+def test_passive_forces_can_be_left_out():
+    m = jd.robots.pendulum(damping=0.7)
+    state = System(m).initial(jnp.array([0.3]), jnp.array([2.0]))
+    with_damping, without = (System(m, passive=p).action(0.0, state).effort for p in (True, False))
+    np.testing.assert_allclose(with_damping, [-1.4], atol=1e-14)
+    np.testing.assert_array_equal(without, [0.0])
+
+
+def test_feedback_has_numbers_alone_for_leaves():
+    assert all(eqx.is_array(x) for x in jax.tree.leaves(System(ball(), (Feedback(spring), Effort([1.0])))))

@@ -1,0 +1,270 @@
+"""Rollouts against closed forms, other engines and each other."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.simulation import MomentumForm, SemiImplicitEuler, SimulationStatus, System, Variational, simulate
+from tests.oracles import to_mujoco
+from tests.simulation._cases import distance, floating, state, wheeled
+
+# a point mass on a rod of 1 m, g = 9.81, from the horizontal at rest: position at t = 1 and t = 10
+PENDULUM = np.array([[0.98629175113187532, -0.16501085312554117], [-0.27508746257611686, -0.96141920509912506]])
+PERIOD = 2.3678419475762374
+START = (jnp.array([-np.pi / 2]), jnp.zeros(1))
+
+
+def pendulum_error(**options):
+    tr = simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 1.0, 10.0]), **options)
+    assert int(tr.status) == SimulationStatus.FINISHED
+    tip = np.stack([np.sin(tr.q[1:, 0]), -np.cos(tr.q[1:, 0])], axis=1)
+    return np.abs(tip - PENDULUM).max()
+
+
+def test_pendulum_at_high_accuracy():
+    assert pendulum_error(solver=diffrax.Dopri8(), rtol=1e-13, atol=1e-13) < 1e-11
+
+
+def test_pendulum_by_default_is_as_accurate_as_its_tolerances():
+    assert pendulum_error() < 1e-6
+
+
+@pytest.mark.slow
+def test_pendulum_returns_after_its_period():
+    tr = simulate(
+        jd.robots.pendulum(), *START, jnp.array([0.0, PERIOD]), solver=diffrax.Dopri8(), rtol=1e-13, atol=1e-13
+    )
+    assert abs(tr.q[-1, 0] + np.pi / 2) < 1e-10 and abs(tr.v[-1, 0]) < 1e-9
+
+
+def orders(model, q, v, solver, steps, reference):
+    ts = jnp.array([0.0, 0.35, 0.5])
+    runs = [simulate(model, q, v, ts, dt=0.5 / n, solver=solver) for n in steps]
+    errors = [distance(model, r, reference) for r in runs]
+    return np.log2(errors[0] / errors[1]), runs[-1]
+
+
+@pytest.fixture(scope="module")
+def reference():
+    m = floating()
+    q, v = state(m)
+    return simulate(m, q, v, jnp.array([0.0, 0.35, 0.5]), dt=1 / 1024, solver=diffrax.Dopri8())
+
+
+@pytest.mark.parametrize(
+    ("solver", "steps", "order"),
+    [
+        pytest.param(diffrax.Heun(), (64, 128), 2, marks=pytest.mark.slow),
+        pytest.param(diffrax.Tsit5(), (16, 32), 5, marks=pytest.mark.slow),
+        pytest.param(diffrax.Dopri8(), (8, 16), 7, marks=pytest.mark.slow),
+        pytest.param(SemiImplicitEuler(), (256, 512), 1, marks=pytest.mark.slow),
+        pytest.param(Variational(), (128, 256), 2, marks=pytest.mark.slow),
+    ],
+)
+def test_order_on_manifolds(solver, steps, order, reference):
+    m = floating()
+    q, v = state(m)
+    observed, last = orders(m, q, v, solver, steps, reference)
+    # Dopri8 falls from 8 towards round-off; Tsit5's error passes through zero in the fifth order
+    assert order - 0.25 < observed < order + 1.6
+    quaternions = np.stack([last.q[:, :4], last.q[:, 7:11]])
+    np.testing.assert_allclose(np.linalg.norm(quaternions, axis=-1), 1, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("solver", "steps", "order"),
+    [
+        pytest.param(SemiImplicitEuler(), (400, 800), 1, marks=pytest.mark.slow),
+        pytest.param(Variational(), (200, 400), 2, marks=pytest.mark.slow),
+        pytest.param(MomentumForm(diffrax.Tsit5()), (50, 100), 5, marks=pytest.mark.slow),
+        pytest.param(MomentumForm(diffrax.Heun()), (200, 400), 2, marks=pytest.mark.slow),
+    ],
+)
+def test_order_on_vectors(solver, steps, order):
+    m = jd.robots.double_pendulum()
+    q, v = jnp.array([0.4, -0.9]), jnp.array([0.3, 1.0])
+    ts = jnp.array([0.0, 1.0])
+    exact = simulate(m, q, v, ts, solver=diffrax.Dopri8(), rtol=1e-13, atol=1e-13)
+    errors = [distance(m, simulate(m, q, v, ts, dt=1 / n, solver=solver), exact) for n in steps]
+    assert order - 0.2 < np.log2(errors[0] / errors[1]) < order + 1.2
+
+
+@pytest.mark.slow
+def test_interpolation_between_steps_keeps_its_order(reference):
+    """Saved times between steps: fourth order for Tsit5 in the chart of a step."""
+    m = floating()
+    q, v = state(m)
+    errors = []
+    for n in (16, 32):
+        tr = simulate(m, q, v, jnp.array([0.0, 0.35, 0.5]), dt=0.5 / n)
+        errors.append(float(jnp.abs(jd.difference(m, reference.q[1], tr.q[1])).max()))
+    assert np.log2(errors[0] / errors[1]) > 3.5
+
+
+@pytest.mark.slow
+def test_quaternions_keep_their_length_over_long_runs():
+    m = floating()
+    q, v = state(m)
+    tr = simulate(m, q, v, jnp.linspace(0, 50, 11), dt=5e-3)
+    assert int(tr.status) == 0
+    quaternions = np.stack([tr.q[:, :4], tr.q[:, 7:11]])
+    np.testing.assert_allclose(np.linalg.norm(quaternions, axis=-1), 1, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_momentum_and_energy_of_a_floating_tree():
+    m = eqx.tree_at(lambda m: m.gravity, floating(), jnp.zeros(3))
+    q, v = state(m)
+    tr = simulate(m, q, v, jnp.linspace(0, 2, 5), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(tr.momentum, np.broadcast_to(tr.momentum[0], tr.momentum.shape), atol=1e-8)
+    np.testing.assert_allclose(tr.energy, tr.energy[0], atol=1e-8)
+
+
+@pytest.mark.slow
+def test_variational_keeps_momentum_and_bounds_energy():
+    m = eqx.tree_at(lambda m: m.gravity, floating(), jnp.zeros(3))
+    q, v = state(m)
+    tr = simulate(m, q, v, jnp.linspace(0, 2, 5), dt=5e-3, solver=Variational())
+    np.testing.assert_allclose(tr.momentum, np.broadcast_to(tr.momentum[0], tr.momentum.shape), atol=1e-11)
+    p = jd.robots.double_pendulum()
+    tr = simulate(p, jnp.array([0.4, -0.9]), jnp.zeros(2), jnp.linspace(0, 200, 401), dt=0.02, solver=Variational())
+    error = np.abs(tr.energy - tr.energy[0])
+    assert error.max() < 0.05 and error[-100:].max() < 2 * error[1:101].max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [2, 4])
+def test_energy_drift_of_chains_falls_with_the_fifth_order(n):
+    m = jd.robots.chain(n, length=0.5, mass=0.5)
+    q, v = 0.5 * jnp.ones(n), jnp.zeros(n)
+    drifts = []
+    for dt in (0.01, 0.005):
+        tr = simulate(m, q, v, jnp.linspace(0, 1, 11), dt=dt)
+        drifts.append(np.abs(tr.energy - tr.energy[0]).max())
+    assert np.log2(drifts[0] / drifts[1]) > 4.5 and drifts[1] < 1e-7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: jd.robots.double_pendulum(damping=(0.1, 0.2)),
+        lambda: jd.robots.chain(6),
+        jd.robots.panda,
+        jd.robots.humanoid,
+        floating,
+    ],
+    ids=["double", "chain", "panda", "humanoid", "floating"],
+)
+def test_mujoco(make):
+    m = make()
+    m = eqx.tree_at(lambda m: m.properties.friction, m, jnp.zeros(m.nv))
+    q, v = state(m, speed=0.3)
+    horizon, h = 0.1, 1e-4
+    tr = simulate(m, q, v, jnp.array([0.0, horizon]), rtol=1e-11, atol=1e-11)
+    o = to_mujoco(m)
+    o.model.opt.integrator, o.model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, h
+    data = o.set(q, v)
+    for _ in range(round(horizon / h)):
+        mujoco.mj_step(o.model, data)
+    ours = o.q(tr.q[-1])
+    np.testing.assert_allclose(ours, data.qpos, atol=2e-8, rtol=0)
+    np.testing.assert_allclose(o.tangent(tr.q[-1]) @ np.asarray(tr.v[-1]), data.qvel, atol=2e-6, rtol=0)
+
+
+@pytest.mark.slow
+def test_a_million_semi_implicit_steps():
+    m = jd.robots.double_pendulum()
+    tr = simulate(
+        m,
+        jnp.array([2.0, 1.0]),
+        jnp.zeros(2),
+        jnp.array([0.0, 1000.0]),
+        dt=1e-3,
+        solver=SemiImplicitEuler(),
+        max_steps=1_000_100,
+    )
+    assert int(tr.status) == 0 and int(tr.num_steps) >= 999_999
+    assert np.isfinite(tr.q).all() and abs(tr.energy[-1] - tr.energy[0]) < 0.5
+
+
+@pytest.mark.slow
+def test_dense_output_is_the_trajectory():
+    m = jd.robots.pendulum()
+    ts = jnp.linspace(0, 1, 7)
+    tr = simulate(m, *START, ts, dense=True, max_steps=256)
+    q, v = jax.vmap(tr.interpolant)(ts)
+    np.testing.assert_allclose(q, tr.q, atol=1e-13)
+    np.testing.assert_allclose(v, tr.v, atol=1e-13)
+
+
+@pytest.mark.slow
+def test_dense_output_on_manifolds():
+    m = wheeled()
+    q, v = state(m)
+    ts = jnp.linspace(0, 0.4, 5)
+    tr = simulate(m, q, v, ts, dense=True, max_steps=256)
+    np.testing.assert_allclose(jax.vmap(tr.interpolant)(ts)[0], tr.q, atol=1e-12)
+
+
+def test_running_out_of_steps_is_a_status():
+    tr = simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 1.0, 10.0]), max_steps=100)
+    assert int(tr.status) == SimulationStatus.MAX_STEPS
+    np.testing.assert_array_equal(tr.reached, [True, True, False])
+    assert np.isfinite(tr.q[:2]).all() and np.isnan(tr.q[2]).all()
+    with pytest.raises(jd.ConvergenceError, match="MAX_STEPS.*raise max_steps"):
+        tr.checked()
+
+
+@pytest.mark.slow
+def test_running_out_of_steps_raises_on_request():
+    with pytest.raises(Exception, match="max_steps|maximum number of solver steps"):
+        simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 10.0]), max_steps=100, throw=True)
+
+
+def test_numbers_that_are_not_finite_are_a_status():
+    tr = simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 1.0]), dt=0.1, effort=jnp.array([jnp.inf]))
+    assert int(tr.status) == SimulationStatus.NOT_FINITE
+
+
+@pytest.mark.slow
+def test_derived_quantities():
+    m = jd.robots.double_pendulum(damping=(0.3, 0.2))
+    ts = jnp.linspace(0, 1, 201)
+    tr = simulate(m, jnp.array([0.4, -0.9]), jnp.zeros(2), ts)
+    # what damping takes is what the energy loses
+    lost = jd.work(ts, tr.power)
+    np.testing.assert_allclose(tr.energy - tr.energy[0], lost, atol=2e-4)
+    assert lost[-1] < -0.1
+    tip = tr.frame_pose("tip").translation
+    np.testing.assert_allclose(tip[3], jd.frame_pose(m, tr.q[3], "tip").translation, atol=1e-14)
+    assert tr.poses.translation.shape == (201, 2, 3)
+    efforts = tr.reactions.effort
+    np.testing.assert_allclose(efforts, -np.array([0.3, 0.2]) * tr.v, atol=1e-10)
+
+
+def test_what_is_wrong_is_refused_by_name():
+    m = jd.robots.pendulum()
+    with pytest.raises(jd.ModelError, match="SemiImplicitEuler has no error estimate.*dt="):
+        simulate(m, *START, jnp.array([0.0, 1.0]), solver=SemiImplicitEuler())
+    f = floating()
+    with pytest.raises(jd.ModelError, match="MomentumForm.*a_joint"):
+        simulate(f, *state(f), jnp.array([0.0, 1.0]), solver=MomentumForm(diffrax.Tsit5()))
+    with pytest.raises(jd.ModelError, match="LeapfrogMidpoint keeps past iterates"):
+        simulate(f, *state(f), jnp.array([0.0, 1.0]), dt=0.1, solver=diffrax.LeapfrogMidpoint())
+    with pytest.raises(jd.ShapeError, match="q0 has shape"):
+        simulate(m, jnp.zeros(3), jnp.zeros(1), jnp.array([0.0, 1.0]))
+    with pytest.raises(jd.ModelError, match="neither an AbstractPart"):
+        System(m, parts=(lambda t, q, v: v,))
+
+
+def test_single_precision_stays_single():
+    m = jd.robots.pendulum().astype(jnp.float32)
+    tr = simulate(m, *(x.astype(jnp.float32) for x in START), np.array([0.0, 1.0]))
+    assert tr.q.dtype == tr.v.dtype == tr.t.dtype == jnp.float32
+    assert abs(np.sin(tr.q[1, 0]) - PENDULUM[0, 0]) < 1e-4
