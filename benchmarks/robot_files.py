@@ -22,8 +22,8 @@ COMPARED = ("mass matrix", "bias", "gravity")
 HEAD = """# Robots from files
 
 Real robots, read from their files and compared with other engines on a random state: mass matrix, bias (Coriolis,
-centrifugal and gravity efforts) and gravity efforts, as the largest difference over the largest entry, or over
-1e-6 where all entries are nothing. Poses of all links and, for MJCF, efforts of springs and dampers are compared too.
+centrifugal and gravity efforts) and gravity efforts, as the largest difference over the largest entry (for
+efforts that cancel, over 1e-9). Poses of all links and, for MJCF, efforts of springs and dampers are compared too.
 float64. Load times are the best of three loads after a first one, which compiles what loading itself uses; notes are
 the lines of `model.report`.
 

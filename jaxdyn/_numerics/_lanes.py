@@ -274,6 +274,7 @@ def _block_size(size: int, event_bytes: int) -> tuple[int, int]:
 
 
 def _in_blocks(*args, fun, batched, reduced):
+    args = jax.lax.optimization_barrier(args)  # XLA's emitter aborts on operands that it could fold to constants
     call = ft.partial(block_p.bind, fun=fun)
     size = _batch_size(args, batched)
     if size is None or size == 0:

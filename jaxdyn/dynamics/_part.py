@@ -79,6 +79,10 @@ class AbstractMotion(eqx.Module):
         """Accelerations `(nv,)` under efforts `(nv,)` and wrenches `(links, 6)` or None."""
 
     @abc.abstractmethod
+    def velocity(self, model: Model, t, q, v) -> Any:
+        """The velocity `(nv,)` with which q moves: v, but for motions that steer q back to where it may be."""
+
+    @abc.abstractmethod
     def project(self, model: Model, t, q, v) -> Any:
         """The state `(q, v)` brought back to where it may be; applied after each step."""
 
@@ -90,6 +94,9 @@ class FreeMotion(AbstractMotion):
 
     def acceleration(self, model, t, q, v, effort, external):
         return forward_dynamics(model, q, v, effort, external)
+
+    def velocity(self, model, t, q, v):
+        return v
 
     def project(self, model, t, q, v):
         return q, v

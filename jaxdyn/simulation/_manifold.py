@@ -70,7 +70,7 @@ class OnManifold(diffrax.AbstractWrappedSolver):
         return self.solver.init(ChartTerm(terms, y0.q), t0, t1, _start(y0), args)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
-        solver_state = _moved(solver_state, y0)
+        solver_state = _moved(solver_state, args.motion.velocity(args.model, t0, y0.q, y0.v))
         chart, start = ChartTerm(terms, y0.q), _start(y0)
         y, error, dense, solver_state, result = self.solver.step(chart, t0, t1, start, args, solver_state, made_jump)
         reach = lambda x: integrate(args.model, y0.q, x)
@@ -83,7 +83,7 @@ class OnManifold(diffrax.AbstractWrappedSolver):
 
     def func(self, terms, t0, y0, args):
         rate = terms.vf(t0, y0, args)
-        return State(configuration_velocity(args.model, y0.q, y0.v), rate.v, rate.parts)
+        return State(configuration_velocity(args.model, y0.q, rate.q), rate.v, rate.parts)
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def _start(y: State) -> State:
     return State(jnp.zeros_like(y.v), y.v, y.parts)
 
 
-def _moved(solver_state, y: State):
-    """A derivative kept from the step before, in the chart of this step, where the rate of x is v itself."""
+def _moved(solver_state, velocity):
+    """A derivative kept from the step before, in the chart of this step, where the rate of x is the velocity itself."""
     is_state = lambda x: isinstance(x, State)
-    move = lambda s: State(y.v.astype(s.q.dtype), s.v, s.parts) if is_state(s) else s
+    move = lambda s: State(velocity.astype(s.q.dtype), s.v, s.parts) if is_state(s) else s
     return jax.tree.map(move, solver_state, is_leaf=is_state)

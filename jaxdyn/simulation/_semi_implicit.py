@@ -29,7 +29,7 @@ class SemiImplicitEuler(diffrax.AbstractSolver):
         h = terms.contr(t0, t1)
         k = terms.prod(terms.vf(t0, y0, args), h)
         v = y0.v + k.v
-        q = y0.q + MotionTerm().prod(v, h)
+        q = y0.q + k.q + MotionTerm().prod(k.v, h)
         parts = jax.tree.map(lambda x, dx: x + dx, y0.parts, k.parts)
         y1 = State(q, v, parts)
         return y1, None, {"y0": y0, "y1": y1}, None, diffrax.RESULTS.successful

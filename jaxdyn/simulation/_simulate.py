@@ -64,24 +64,25 @@ def simulate(
 
     A simulation that does not reach the last time says so in `trajectory.status`, or raises if `throw`.
     """
-    system, events = _numbers(as_system(system)), _numbers(tuple(events))
+    whole: System = _numbers(as_system(system))
+    events = _numbers(tuple(events))
     if effort is not None:
-        system = System(system.model, (*system.parts, as_part(effort)), system.motion, system.passive)
-    q0 = check_shape("q0", q0, (system.model.nq,))
-    v0 = check_shape("v0", v0, (system.model.nv,))
+        whole = System(whole.model, (*whole.parts, as_part(effort)), whole.motion, whole.passive)
+    q0 = check_shape("q0", q0, (whole.model.nq,))
+    v0 = check_shape("v0", v0, (whole.model.nv,))
     ts = jnp.asarray(ts)
     if ts.ndim != 1 or ts.size == 0:
         raise ModelError(f"ts has shape {ts.shape}, expected (n,) with n of at least 1: increasing times in s")
-    dtype = jnp.result_type(q0, v0, system.model.dtype)
+    dtype = jnp.result_type(q0, v0, whole.model.dtype)
     number = lambda x: None if x is None else jnp.asarray(x, dtype)
     solver = diffrax.Tsit5() if solver is None else solver
-    _check_solver(solver, system, dt, controller)
+    _check_solver(solver, whole, dt, controller)
     tolerance = 1e-8 if dtype == jnp.float64 else 1e-5
     if dt is None:
         rtol, atol = (tolerance if x is None else x for x in (rtol, atol))
     adjoint = diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint
     trajectory, result = _solve(
-        system,
+        whole,
         (q0.astype(dtype), v0.astype(dtype)),
         ts.astype(dtype),
         (number(dt), number(rtol), number(atol)),
@@ -165,7 +166,11 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
 
 
 def _seen(t, y, system):
-    return to_state(system.model, y)
+    state = to_state(system.model, y)
+    if not system.motion.projects:
+        return state
+    q, v = system.motion.project(system.model, t, state.q, state.v)  # between steps as at their ends
+    return State(q, v, state.parts)
 
 
 def _norm(scaled):

@@ -155,7 +155,7 @@ class Landing(diffrax.AbstractStepSizeController):
             t0, t1, y0, y1_candidate, args, y_error, error_order, inner
         )
         log = y1_candidate.log
-        root = jnp.asarray(jnp.inf, t1.dtype) if log is None else log.root
+        root = jnp.full_like(t1, jnp.inf) if log is None else log.root
         waits = keep & (root < jnp.inf)
         short = goal - t1 > time_tolerance(t1)  # the step had been cut, and goes on to where it wanted
         old = waits | (keep & short)

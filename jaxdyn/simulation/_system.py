@@ -96,7 +96,7 @@ class System(eqx.Module):
         """Velocity, acceleration and the rates of the parts' states: the vector field."""
         action = self.action(t, state)
         a = self.motion.acceleration(self.model, t, state.q, state.v, action.effort, action.external)
-        return State(state.v, a, action.rate)
+        return State(self.motion.velocity(self.model, t, state.q, state.v), a, action.rate)
 
     def sample(self, t, state: State) -> tuple[State, Any]:
         """The state after the samples that are due at time t, and whether there were any."""

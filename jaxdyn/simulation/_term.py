@@ -29,7 +29,7 @@ class MotionTerm(diffrax.AbstractTerm):
 
 
 class ChartTerm(diffrax.AbstractTerm):
-    """The equations of motion in the chart `q = base (+) x`: the rate of x follows from q and v."""
+    """The equations of motion in the chart `q = base (+) x`: the rate of x follows from q and its velocity."""
 
     term: diffrax.AbstractTerm
     base: jax.Array
@@ -39,8 +39,8 @@ class ChartTerm(diffrax.AbstractTerm):
         q = integrate(model, self.base, y.q)
         rate = self.term.vf(t, State(q, y.v, y.parts), args)
         turn = lambda step: difference(model, self.base, integrate(model, q, step))
-        zero = jax.numpy.zeros_like(y.v)
-        return State(jax.jvp(turn, (zero,), (y.v,))[1], rate.v, rate.parts)
+        zero = jax.numpy.zeros_like(rate.q)
+        return State(jax.jvp(turn, (zero,), (rate.q,))[1], rate.v, rate.parts)
 
     def contr(self, t0, t1, **kwargs):
         return self.term.contr(t0, t1, **kwargs)

@@ -35,14 +35,14 @@ class Variational(diffrax.AbstractSolver):
     """The midpoint rule of discrete mechanics, on the configuration manifold.
 
     With `L = T - U` and the displacement x from q_0 to `q_1 = q_0 (+) x`, the discrete Lagrangian is
-    `L_d(q_0, q_1) = h L(q_0 (+) x / 2, x / h)`. A step solves the first of
+    `L_d(q_0, q_1) = h L(q, v)`, where q is halfway and `qdot(v) = (q_1 - q_0) / h`. A step solves the first of
 
         M(q_0) v_0 + D_1 L_d + h f / 2 = 0,    M(q_1) v_1 = D_2 L_d + h f / 2
 
     for x by a Newton method; D_1 and D_2 are slopes in tangent directions at q_0 and q_1, and f is the generalised
-    force of all parts at the midpoint (Marsden and West 2001, "Discrete mechanics and variational integrators", sections 1.5
-    and 3.2). Second order, symplectic for any M(q): the energy error stays bounded, and the momenta of symmetries are
-    kept to the accuracy of the solve. It has no error estimate, so give `simulate` a step `dt`.
+    force of all parts at the midpoint (Marsden and West 2001, "Discrete mechanics and variational integrators",
+    sections 1.5 and 3.2). Second order, symplectic for any M(q): the energy error stays bounded, and the momenta of
+    symmetries are kept to the accuracy of the solve. It has no error estimate, so give `simulate` a step `dt`.
     """
 
     #: accuracy of the solve for x, relative to its size; by default some units of rounding
@@ -105,21 +105,30 @@ def _solve_dense(linear, b):
     return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(b)), b)
 
 
+def _middle(model, a, b, h):
+    """Configuration halfway between a and b in their coordinates, and the velocity there.
+
+    Averages of coordinates, unlike halves of a screw motion, leave uniform translation of a free body as it is. The
+    mean of two quaternions is the rotation halfway, once normalised, as it is where it is used.
+    """
+    q = (a + b) / 2
+    zero = jnp.zeros_like(q)
+    return q, jax.jvp(lambda s: difference(model, q, q + s), (zero,), ((b - a) / h,))[1]
+
+
 def _slopes(model, q0, x, h):
     """Slopes of `L_d(q_0, q_0 (+) x)` in tangent directions at both arguments.
 
     Of the potential energy only its slope at the midpoint is needed, which is `rnea(q, 0, 0)`; the kinetic energy is
     `v . rnea(q, 0, v) / 2` without gravity.
     """
-    q1, middle, zero = integrate(model, q0, x), integrate(model, q0, x / 2), jnp.zeros_like(x)
+    q1, zero = integrate(model, q0, x), jnp.zeros_like(x)
+    middle = (q0 + q1) / 2
     weight = rnea(model, middle, zero, zero)
     weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
 
     def action(shifts):
-        a = integrate(model, q0, shifts[0])
-        step = difference(model, a, integrate(model, q1, shifts[1]))
-        q = integrate(model, a, step / 2)
-        v = step / h
+        q, v = _middle(model, integrate(model, q0, shifts[0]), integrate(model, q1, shifts[1]), h)
         kinetic = v @ rnea(weightless, q, zero, v) / 2
         return h * (kinetic - weight @ difference(model, middle, q))
 
@@ -129,8 +138,8 @@ def _slopes(model, q0, x, h):
 def _action_at(system, t, half: State, x, h):
     """Generalised force, that of gravity left out, and rates of the parts' states at the midpoint."""
     model = system.model
-    q = integrate(model, half.q, x / 2)
-    action = system.action(t, State(q, x / h, half.parts))
+    q, v = _middle(model, half.q, integrate(model, half.q, x), h)
+    action = system.action(t, State(q, v, half.parts))
     force = action.effort
     if action.external is not None:
         zero = jnp.zeros_like(force)

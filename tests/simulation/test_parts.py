@@ -69,7 +69,7 @@ def test_signals_follow_their_tables():
     cubic = cubic_signal(times, efforts).path
     np.testing.assert_allclose(jax.vmap(cubic.evaluate)(times), efforts, atol=1e-14)
     with pytest.raises(jd.ShapeError, match="times of shape"):
-        linear_signal(times, efforts[:2])
+        linear_signal(times[:1], efforts[:1])
     path = diffrax.LinearInterpolation(times, efforts)
     np.testing.assert_allclose(Signal(path).act(cart(), 0.125, ZERO, ZERO, None).effort, [0.5], atol=1e-14)
 
@@ -158,6 +158,9 @@ class OnCircle(AbstractMotion):
 
     def acceleration(self, model, t, q, v, effort, external):
         return -q
+
+    def velocity(self, model, t, q, v):
+        return v
 
     def project(self, model, t, q, v):
         size = jnp.sqrt(q[0] ** 2 + v[0] ** 2)

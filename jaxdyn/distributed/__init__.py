@@ -1,0 +1,10 @@
+"""Beyond one device: a batch spread over all devices of all processes, by JAX's own sharding."""
+
+from jaxdyn.distributed._processes import initialize as initialize
+from jaxdyn.distributed._sharding import device_mesh as device_mesh
+from jaxdyn.distributed._sharding import gather as gather
+from jaxdyn.distributed._sharding import replicate as replicate
+from jaxdyn.distributed._sharding import shard as shard
+from jaxdyn.distributed._sharding import shard_local as shard_local
+from jaxdyn.distributed._simulate import simulate_sharded as simulate_sharded
+from jaxdyn.distributed._vmap import sharded_vmap as sharded_vmap

@@ -1,0 +1,98 @@
+"""`vmap` over devices."""
+
+import functools as ft
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+
+from jaxdyn._errors import ShapeError
+from jaxdyn.distributed._sharding import BATCH, check_batch, device_mesh
+
+
+def sharded_vmap(fun: Callable[..., Any], in_axes: Any = 0, *, mesh: Mesh | None = None) -> Callable[..., Any]:
+    """`jax.vmap(fun, in_axes)` with the batch cut over the devices of `mesh`, by default all of all processes.
+
+    Each device runs one program on its own rows, without a word to the others (`jax.shard_map`). The results keep
+    their rows where they were computed. Under `grad` the cotangent of an argument that the batch shares is summed over
+    all devices, and that is the only communication.
+
+    * `in_axes` are those of `jax.vmap`, 0 or None: for all arguments, or a tuple with one for each or for parts of it.
+    * Arguments may be anywhere; `shard` and `replicate` put them in place beforehand.
+
+    The result is compiled, once for each function, structure and shape; leaves that are no arrays are static.
+    """
+    if any(axis != 0 for axis in jax.tree.leaves(in_axes)):
+        raise ShapeError(f"in_axes is {in_axes}; a batch to be cut is on axis 0, and None marks what all samples share")
+
+    def call(*args):
+        axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+        if len(axes) != len(args):
+            raise ShapeError(f"in_axes has {len(axes)} entries for {len(args)} arguments; give one for each")
+        where = device_mesh() if mesh is None else mesh
+        check_batch(_batched(axes, args), where)
+        return _run(fun, axes, where, args)
+
+    return call
+
+
+@eqx.filter_jit
+def _run(fun, axes, mesh, args):
+    arrays, static = eqx.partition((fun, *args), eqx.is_array)
+    axes = (None, *axes)
+
+    def one(*arrays):
+        fun, *args = eqx.combine(arrays, static)
+        return fun(*args)
+
+    return _on_devices(jax.vmap(one, axes), axes, mesh, arrays)
+
+
+def _on_devices(local, axes, mesh, arrays):
+    """`local` on the rows of each device, with a pullback that runs on each device as well.
+
+    Reverse mode through `jax.shard_map` itself does not take the checkpointed loops of diffrax. Neither does its check
+    of what varies over devices know them: it is off. What the pullback remembers is stacked over devices.
+    """
+    own, all_ = PartitionSpec(BATCH), PartitionSpec()
+    specs = jax.tree.map(lambda a: all_ if a is None else own, axes, is_leaf=_is_none)
+    spread = ft.partial(jax.shard_map, mesh=mesh, check_vma=False)
+    split = lambda tree: eqx.partition(tree, eqx.is_inexact_array)
+
+    def values(smooth, rest):
+        return split(local(*eqx.combine(smooth, rest)))
+
+    def pulled(smooth, rest, cotangents):
+        (slopes,) = jax.vjp(lambda x: values(x, rest), smooth, has_aux=True)[1](cotangents)
+        total = lambda axis, x: jax.lax.psum(x, BATCH) if axis is None else x
+        return jax.tree.map(total, axes, slopes, is_leaf=_is_none)
+
+    @jax.custom_vjp
+    def call(smooth, rest):
+        return spread(values, in_specs=(specs, specs), out_specs=own)(smooth, rest)
+
+    def forward(smooth, rest):
+        return call(smooth, rest), (smooth, rest)
+
+    def backward(given, cotangents):
+        return spread(pulled, in_specs=(specs, specs, own), out_specs=specs)(*given, cotangents[0]), None
+
+    call.defvjp(forward, backward)
+    return eqx.combine(*call(*split(arrays)))
+
+
+def _is_none(x) -> bool:
+    return x is None
+
+
+def _batched(axes, args) -> list:
+    """The arrays that have the axis of the batch."""
+    take = lambda axis, part: [] if axis is None else [x for x in jax.tree.leaves(part) if _is_array(x)]
+    return jax.tree.leaves(jax.tree.map(take, axes, args, is_leaf=_is_none))
+
+
+def _is_array(x) -> bool:
+    return isinstance(x, jax.Array | np.ndarray)
