@@ -2,15 +2,15 @@
 
 from typing import Any, NamedTuple
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.dynamics import forward_dynamics, kinetic_energy, passive_forces, potential_energy
+from jaxdyn.dynamics import kinetic_energy, potential_energy
 from jaxdyn.kinematics import forward_kinematics, frame_pose, random_configuration
 from jaxdyn.model import Model
+from jaxdyn.simulation import simulate
 
 STEP = 0.0025  # s
 TOOL = "hand_tcp"
@@ -27,27 +27,11 @@ def lossless(model: Model) -> Model:
     return eqx.tree_at(friction, model, (jnp.zeros(model.nv),) * 2)
 
 
-def swing(model: Model, q, v, duration: float, saveat: diffrax.SaveAt) -> Any:
-    """Motion driven by gravity and the joints' own losses: `(q, v)` at the times of `saveat`.
-
-    All joints are revolute, so that `qdot = v`.
-    """
-
-    def field(t, state, model):
-        q, v = state
-        return v, forward_dynamics(model, q, v, passive_forces(model, q, v))
-
-    return diffrax.diffeqsolve(
-        diffrax.ODETerm(field),
-        diffrax.Tsit5(),
-        t0=0.0,
-        t1=duration,
-        dt0=STEP,
-        y0=(q, v),
-        args=model,
-        saveat=saveat,
-        max_steps=round(duration / STEP) + 2,
-    ).ys
+def swing(model: Model, q, v, ts) -> Any:
+    """Motion driven by gravity and the joints' own losses: `(q, v)` at the times `ts`."""
+    duration = ts[-1] - ts[0]
+    motion = simulate(model, q, v, jnp.asarray(ts), dt=STEP, max_steps=round(float(duration) / STEP) + 2)
+    return motion.q, motion.v
 
 
 def tool(model: Model, q):
@@ -74,8 +58,9 @@ def starts(model: Model, samples: int, seed: int = 0):
 
 def segment_function(duration: float, saved: int):
     """A batch of swings over one segment of time, seen `saved` times."""
-    saveat = diffrax.SaveAt(ts=jnp.linspace(0, duration, saved + 1)[1:])
-    return jax.vmap(lambda model, q, v: swing(model, q, v, duration, saveat), in_axes=(None, 0, 0))
+    ts = np.linspace(0, duration, saved + 1)
+    later = lambda model, q, v: jax.tree.map(lambda x: x[1:], swing(model, q, v, ts))
+    return jax.vmap(later, in_axes=(None, 0, 0))
 
 
 def energy(model: Model, q, v):
@@ -115,7 +100,7 @@ class Sensitivities(NamedTuple):
 
 def outcome(model: Model, q, v, duration: float):
     """Height of the tool after a swing."""
-    qs, _ = swing(model, q, v, duration, diffrax.SaveAt(t1=True))
+    qs, _ = swing(model, q, v, (0.0, duration))
     return tool(model, qs[-1])[2]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.extend
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
@@ -54,34 +55,65 @@ def _run(fun, axes, mesh, args):
 def _on_devices(local, axes, mesh, arrays):
     """`local` on the rows of each device, with a pullback that runs on each device as well.
 
-    Reverse mode through `jax.shard_map` itself does not take the checkpointed loops of diffrax. Neither does its check
-    of what varies over devices know them: it is off. What the pullback remembers is stacked over devices.
+    Both are traced as programs for one device, which know nothing of the mesh: the checkpointed loops of diffrax, when
+    differentiated inside of `shard_map`, compare shardings from within and without, and stop. For the same reason
+    its check of what varies over devices is off. What the pullback remembers is stacked over devices.
     """
-    own, all_ = PartitionSpec(BATCH), PartitionSpec()
-    specs = jax.tree.map(lambda a: all_ if a is None else own, axes, is_leaf=_is_none)
+    own, everywhere = PartitionSpec(BATCH), PartitionSpec()
+    specs = jax.tree.map(lambda a: everywhere if a is None else own, axes, is_leaf=_is_none)
     spread = ft.partial(jax.shard_map, mesh=mesh, check_vma=False)
     split = lambda tree: eqx.partition(tree, eqx.is_inexact_array)
+    smooth, rest = split(arrays)
+    rows = lambda a, part: jax.tree.map(ft.partial(_rows, mesh.size if a == 0 else 1), part)
+    given = tuple(jax.tree.map(rows, axes, x, is_leaf=_is_none) for x in (smooth, rest))
 
     def values(smooth, rest):
         return split(local(*eqx.combine(smooth, rest)))
 
-    def pulled(smooth, rest, cotangents):
-        (slopes,) = jax.vjp(lambda x: values(x, rest), smooth, has_aux=True)[1](cotangents)
-        total = lambda axis, x: jax.lax.psum(x, BATCH) if axis is None else x
-        return jax.tree.map(total, axes, slopes, is_leaf=_is_none)
+    def remembering(smooth, rest):
+        out, pull, aux = jax.vjp(lambda x: values(x, rest), smooth, has_aux=True)
+        return (out, aux), pull
 
     @jax.custom_vjp
     def call(smooth, rest):
-        return spread(values, in_specs=(specs, specs), out_specs=own)(smooth, rest)
+        return spread(_program(values, *given)[0], in_specs=(specs, specs), out_specs=own)(smooth, rest)
 
     def forward(smooth, rest):
-        return call(smooth, rest), (smooth, rest)
+        run, _ = _program(remembering, *given)
 
-    def backward(given, cotangents):
-        return spread(pulled, in_specs=(specs, specs, own), out_specs=specs)(*given, cotangents[0]), None
+        def stacking(*args):
+            out, pull = run(*args)
+            return out, jax.tree.map(lambda x: x[None], pull)
+
+        return spread(stacking, in_specs=(specs, specs), out_specs=own)(smooth, rest)
+
+    def backward(pull, cotangents):
+        part = lambda x: jax.tree.map(ft.partial(_rows, mesh.size), x)
+        inner = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), pull)
+        run, _ = _program(lambda pull, c: pull(c)[0], inner, part(cotangents[0]))
+
+        def summing(pull, cotangents):
+            slopes = run(jax.tree.map(lambda x: x[0], pull), cotangents)
+            total = lambda axis, x: jax.lax.psum(x, BATCH) if axis is None else x
+            return jax.tree.map(total, axes, slopes, is_leaf=_is_none)
+
+        return spread(summing, in_specs=(own, own), out_specs=specs)(pull, cotangents[0]), None
 
     call.defvjp(forward, backward)
-    return eqx.combine(*call(*split(arrays)))
+    return eqx.combine(*call(smooth, rest))
+
+
+def _program(fun, *shapes):
+    """`fun` traced for arguments of these shapes, and the shapes of its results."""
+    jaxpr, out = jax.make_jaxpr(fun, return_shape=True)(*shapes)
+    run = jax.extend.core.jaxpr_as_fun(jaxpr)
+    return lambda *args: jax.tree.structure(out).unflatten(run(*jax.tree.leaves(args))), out
+
+
+def _rows(parts: int, x) -> jax.ShapeDtypeStruct:
+    """One of so many parts of an array that is cut along its leading axis."""
+    shape = x.shape if parts == 1 else (x.shape[0] // parts, *x.shape[1:])
+    return jax.ShapeDtypeStruct(shape, x.dtype)
 
 
 def _is_none(x) -> bool:

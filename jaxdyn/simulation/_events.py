@@ -6,8 +6,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn._errors import ModelError
+from jaxdyn.dynamics import mass_matrix
 from jaxdyn.model import Model
 from jaxdyn.simulation._function import as_function
 
@@ -56,21 +58,22 @@ class Coordinate(eqx.Module):
 
 
 class Rebound(eqx.Module):
-    """The velocity of one coordinate, negated and times the restitution, with all others as they are."""
+    """One coordinate's velocity is turned round, times the restitution, by an impulse along this coordinate.
+
+    `v+ = v - (1 + e) v_i M^-1 e_i / (M^-1)_ii`: what hangs on the joint is thrown about as well.
+    """
 
     index: int = eqx.field(static=True)
     restitution: Any
 
     def __call__(self, model, t, q, v):
-        return q, v.at[self.index].multiply(-self.restitution)
+        unit = jnp.zeros_like(v).at[self.index].set(1)
+        push = cho_solve(cho_factor(mass_matrix(model, q)), unit)
+        return q, v - (1 + self.restitution) * v[self.index] * push / push[self.index]
 
 
 def joint_stops(model: Model, restitution: Any = 0.5) -> tuple[Event, ...]:
-    """Events at all finite limits of joints with one coordinate, where they rebound.
-
-    At a stop the joint's velocity turns round times the `restitution`; the impulse on other joints is left out, as it
-    is between a geared drive and its own stop.
-    """
+    """Events at all finite limits of joints with one coordinate, where they rebound (`Rebound`)."""
     stops: list[Event] = []
     for name in model.joint_names:
         view = model.joint(name)

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import optimistix as optx
 
-from jaxdyn._errors import ModelError, check_shape
+from jaxdyn._errors import ModelError, ShapeError, check_shape
 from jaxdyn._types import Array, Float
+from jaxdyn.dynamics import FreeMotion
 from jaxdyn.joints import AbstractVectorJoint, Continuous, Fixed
 from jaxdyn.model import Model
 from jaxdyn.simulation._events import Event, empty_log
@@ -68,12 +69,8 @@ def simulate(
     events = _numbers(tuple(events))
     if effort is not None:
         whole = System(whole.model, (*whole.parts, as_part(effort)), whole.motion, whole.passive)
-    q0 = check_shape("q0", q0, (whole.model.nq,))
-    v0 = check_shape("v0", v0, (whole.model.nv,))
-    ts = jnp.asarray(ts)
-    if ts.ndim != 1 or ts.size == 0:
-        raise ModelError(f"ts has shape {ts.shape}, expected (n,) with n of at least 1: increasing times in s")
-    dtype = jnp.result_type(q0, v0, whole.model.dtype)
+    start, ts = _start(whole, q0, v0, ts)
+    dtype = ts.dtype
     number = lambda x: None if x is None else jnp.asarray(x, dtype)
     solver = diffrax.Tsit5() if solver is None else solver
     _check_solver(solver, whole, dt, controller)
@@ -83,8 +80,8 @@ def simulate(
     adjoint = diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint
     trajectory, result = _solve(
         whole,
-        (q0.astype(dtype), v0.astype(dtype)),
-        ts.astype(dtype),
+        start,
+        ts,
         (number(dt), number(rtol), number(atol)),
         (_looping(solver, adjoint), controller, adjoint),
         events,
@@ -94,6 +91,17 @@ def simulate(
     if throw:
         trajectory = result.error_if(trajectory, trajectory.status > SimulationStatus.EVENT)
     return trajectory
+
+
+def _start(system: System, q0, v0, ts):
+    """The state at the start and the times, of the right shapes and in one precision."""
+    q0 = check_shape("q0", q0, (system.model.nq,))
+    v0 = check_shape("v0", v0, (system.model.nv,))
+    ts = jnp.asarray(ts)
+    if ts.ndim != 1 or ts.size == 0:
+        raise ShapeError(f"ts has shape {ts.shape}, expected (n,) with n of at least 1: increasing times in s")
+    dtype = jnp.result_type(q0, v0, system.model.dtype)
+    return (q0.astype(dtype), v0.astype(dtype)), ts.astype(dtype)
 
 
 def _numbers(tree: Any) -> Any:
@@ -112,7 +120,7 @@ def _check_solver(solver, system: System, dt, controller):
             f"MomentumForm needs coordinates with qdot = v, which joints {names} do not have; "
             "use Variational() or a Runge-Kutta method such as diffrax.Tsit5()"
         )
-    if isinstance(solver, MomentumForm | Variational) and type(system.motion).__name__ != "FreeMotion":
+    if isinstance(solver, MomentumForm | Variational) and not isinstance(system.motion, FreeMotion):
         raise ModelError(
             f"{type(solver).__name__} integrates the free motion of a tree, not {type(system.motion).__name__}; "
             "use a Runge-Kutta method such as diffrax.Tsit5()"

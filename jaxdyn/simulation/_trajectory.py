@@ -89,7 +89,7 @@ class Trajectory(eqx.Module):
     t: Float[Array, "*batch times"]
     q: Float[Array, "*batch times nq"]
     v: Float[Array, "*batch times nv"]
-    #: states of the system's parts, one a part
+    #: states of the system's parts, one a part; of a sampled part with what is held and what waits
     parts: Any
     #: whether the simulation came as far as this time
     reached: Any

@@ -130,6 +130,18 @@ def test_joint_stops():
     np.testing.assert_array_equal(tr.events.index[:2], [1, 0])
 
 
+def test_a_stop_without_loss_keeps_the_energy():
+    m = jd.robots.double_pendulum()
+    q, v = jnp.array([0.4, -0.9]), jnp.array([1.0, -2.0])
+    _, after = Rebound(1, jnp.array(1.0))(m, 0.0, q, v)
+    assert abs(after[1] - 2.0) < 1e-14 and abs(after[0] - v[0]) > 0.1
+    energies = [jd.kinetic_energy(m, q, x) for x in (v, after)]
+    assert abs(energies[0] - energies[1]) < 1e-12
+    # no impulse on the other joint
+    jump = jd.mass_matrix(m, q) @ (after - v)
+    assert abs(jump[0]) < 1e-12 < abs(jump[1])
+
+
 @pytest.mark.slow
 def test_events_on_manifolds_and_in_batches():
     """The base of a wheeled arm passes a line; each sample of a batch at its own time."""
