@@ -11,7 +11,8 @@ from jaxdyn.model import ModelBuilder
 from jaxdyn.spatial import Inertia
 
 _READ = {
-    "robot": {"link", "joint", "material", "transmission", "ros2_control"},
+    # <mujoco> has settings of that engine's compiler, which say nothing about the robot
+    "robot": {"link", "joint", "material", "transmission", "ros2_control", "mujoco"},
     "link": {"inertial", "visual", "collision"},
     "joint": {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"},
 }
@@ -51,7 +52,7 @@ def note_massless(
     builder: ModelBuilder,
 ):
     """Links that say nothing of their mass, and joints that move nothing; `order` has parents first."""
-    silent = [name for name, link in links.items() if link.first("inertial") is None]
+    silent = [name for name, link in links.items() if link.first("inertial") is None and name != "world"]
     if silent:
         builder.add_note("links", f"no <inertial>, so no mass, in {_some(silent)}")
     heavy: dict[str, bool] = {}

@@ -7,13 +7,16 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_code_runs():
+def test_code_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
     assert blocks
     names: dict = {}
     for number, block in enumerate(blocks):
         exec(compile(block, f"README.md[{number}]", "exec"), names)
     assert names["accelerations"].shape == (4096, 2)
+    assert abs(names["fall"].energy[-1] - names["fall"].energy[0]) < 1e-6
+    assert names["model"].report == ()
 
 
 def test_links_lead_somewhere():

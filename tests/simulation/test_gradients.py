@@ -26,10 +26,14 @@ class Spring(eqx.Module):
         return -self.stiffness * q - self.damping * v
 
 
+#: compiling is nearly all of these tests' time
+QUICK = {"xla_backend_optimization_level": 0}
+
+
 def check(f, x, step=1e-5, tolerance=1e-6):
     """The gradient of a scalar f along random directions of a pytree, against central differences."""
-    gradient = jax.jit(jax.grad(f))(x)
-    f = jax.jit(f)
+    gradient = jax.jit(jax.grad(f), compiler_options=QUICK)(x)
+    f = jax.jit(f, compiler_options=QUICK)
     leaves, tree = jax.tree.flatten(x)
     rng = np.random.default_rng(0)
     for i, leaf in enumerate(leaves):
@@ -88,8 +92,9 @@ def test_forward_and_reverse_mode_agree(forward):
     m = jd.robots.double_pendulum()
     final = lambda q, adjoint: simulate(m, q, jnp.zeros(2), TS, dt=0.05, adjoint=adjoint, max_steps=16).q[-1]
     q = jnp.array([0.4, -0.9])
-    reverse = jax.jacrev(lambda q: final(q, diffrax.RecursiveCheckpointAdjoint()))(q)
-    np.testing.assert_allclose(jax.jacfwd(lambda q: final(q, forward))(q), reverse, atol=1e-12)
+    quick = lambda f: jax.jit(f, compiler_options=QUICK)(q)
+    reverse = quick(jax.jacrev(lambda q: final(q, diffrax.RecursiveCheckpointAdjoint())))
+    np.testing.assert_allclose(quick(jax.jacfwd(lambda q: final(q, forward))), reverse, atol=1e-12)
 
 
 MEMORY = """
