@@ -39,8 +39,15 @@ from jaxdyn.constraints._motion import Baumgarte as Baumgarte
 from jaxdyn.constraints._motion import ConstrainedMotion as ConstrainedMotion
 from jaxdyn.constraints._motion import GearGuptaLeimkuhler as GearGuptaLeimkuhler
 from jaxdyn.constraints._motion import Projection as Projection
+from jaxdyn.constraints._reduced import ReducedDynamics as ReducedDynamics
+from jaxdyn.constraints._reduced import constrained_task_space_dynamics as constrained_task_space_dynamics
+from jaxdyn.constraints._reduced import reduced_dynamics as reduced_dynamics
 from jaxdyn.constraints._rolling import BallOnPlane as BallOnPlane
 from jaxdyn.constraints._rolling import DiscOnPlane as DiscOnPlane
 from jaxdyn.constraints._rolling import KnifeEdge as KnifeEdge
 from jaxdyn.constraints._rolling import RollingBall as RollingBall
 from jaxdyn.constraints._rolling import RollingDisc as RollingDisc
+from jaxdyn.constraints._systems import carried_state as carried_state
+from jaxdyn.constraints._systems import common_load as common_load
+from jaxdyn.constraints._systems import gripping_load as gripping_load
+from jaxdyn.constraints._systems import on_surface as on_surface

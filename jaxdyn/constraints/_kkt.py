@@ -92,8 +92,12 @@ class KKT(eqx.Module):
 
     def allowed(self, force):
         """`P f`, what of a generalised force is not taken up by the constraint: `P = 1 - A^T (A M^-1 A^T)^+ A M^-1`."""
+        return self.factor @ self.admitted(force)
+
+    def admitted(self, force):
+        """`(1 - W W^+) L^-1 f`, whose square is `f^T N f` with the inverse inertia N of the constrained robot."""
         y = solve_triangular(self.factor, force, lower=True)
-        return self.factor @ (y - self._rows() @ (self.inverse @ y))
+        return y - self._rows() @ (self.inverse @ y)
 
     def _rows(self):
         return solve_triangular(self.factor, self.jacobian.T, lower=True)

@@ -8,11 +8,11 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
 from jaxdyn.constraints._contract import AbstractConstraint
-from jaxdyn.constraints._dynamics import factorised
 from jaxdyn.constraints._ends import as_float
 from jaxdyn.constraints._evaluate import as_constraints, bias, evaluated, holonomic_rows, linearised, rates, residuals
 from jaxdyn.constraints._kkt import KKT
@@ -43,7 +43,7 @@ class AbstractStabilisation(eqx.Module):
 class Projection(AbstractStabilisation):
     """After each step: Newton's steps back to `g = 0` and the velocity nearest to `A v = b`, in the metric of M.
 
-    One factorisation serves all of them, since a step of the integrator leaves the constraint by little.
+    A step of the integrator leaves the constraint by little, and each of the `iterations` squares that.
     """
 
     projects: bool = eqx.field(static=True, default=True, init=False)
@@ -58,14 +58,20 @@ class Projection(AbstractStabilisation):
     def project(self, model, constraints, t, q, v):
         if not constraints:
             return q, v
-        rows = jnp.asarray(holonomic_rows(model, constraints), q.dtype)
-        at = lambda q: evaluated(model, t, q, jnp.zeros_like(v))
-        a, _ = linearised(model, constraints, at(q))
-        back = KKT.of(mass_matrix(model, q), a * rows[:, None])
-        for _ in range(self.iterations):
-            q = integrate(model, q, -back.least(residuals(model, constraints, at(q))))
-        kkt, drift = factorised(model, constraints, q, t=t)
-        return q, kkt.project(v, drift)[0]
+        rows = holonomic_rows(model, constraints)
+
+        def corrected(state, _):
+            q, v = state
+            x = evaluated(model, t, q, jnp.zeros_like(v))
+            a, drift = linearised(model, constraints, x)
+            mass = mass_matrix(model, q)
+            kkt = KKT.of(mass, a)
+            back = kkt if rows.all() else KKT.of(mass, a * jnp.asarray(rows[:, None], q.dtype))
+            q = integrate(model, q, -back.least(residuals(model, constraints, x)))
+            return (q, kkt.project(v, drift)[0]), None
+
+        # a loop, so that it is compiled once
+        return jax.lax.scan(corrected, (q, v), None, length=self.iterations)[0]
 
 
 class Baumgarte(AbstractStabilisation):

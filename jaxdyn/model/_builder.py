@@ -282,7 +282,7 @@ def _stacked(rows, width, dtype):
     if not rows:
         return jnp.zeros((0, *width), dtype)
     xp = _namespace(rows)
-    return jnp.asarray(xp.stack([xp.asarray(x, dtype) for x in rows]))
+    return jnp.asarray(xp.stack([xp.asarray(x, dtype) for x in rows]), dtype)  # without a dtype it compiles
 
 
 def _unique(names, what: str):
@@ -434,4 +434,4 @@ def _joined(links: list[_Link], key: str, defaults, dtype):
                 f"joint {link.joint_name!r}: {key} has shape {value.shape}, expected {default.shape} or a number"
             )
         parts.append(xp.broadcast_to(value, default.shape))
-    return jnp.asarray(xp.concatenate(parts)) if parts else jnp.zeros(0, dtype)
+    return jnp.asarray(xp.concatenate(parts), dtype) if parts else jnp.zeros(0, dtype)

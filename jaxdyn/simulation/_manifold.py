@@ -11,6 +11,7 @@ from jaxdyn._errors import ModelError
 from jaxdyn.kinematics import configuration_velocity, integrate
 from jaxdyn.simulation._state import Charted, State
 from jaxdyn.simulation._term import ChartTerm
+from jaxdyn.simulation._wrapper import AbstractWrapper
 
 
 class ChartInterpolation(diffrax.AbstractLocalInterpolation):
@@ -26,7 +27,7 @@ class ChartInterpolation(diffrax.AbstractLocalInterpolation):
         return Charted(self.base, y.q, y.v, y.parts)
 
 
-class OnManifold(diffrax.AbstractWrappedSolver):
+class OnManifold(AbstractWrapper):
     """A solver whose configurations stay on their manifold, `simulate` adds it where a robot needs it.
 
     Each step is made in the chart `q = q_0 (+) x` at its start, where x obeys `xdot = d/ds ((q (+) s v) (-) q_0)` at
@@ -45,26 +46,8 @@ class OnManifold(diffrax.AbstractWrappedSolver):
             )
 
     @property
-    def term_structure(self):
-        return self.solver.term_structure
-
-    @property
-    def scan_kind(self):
-        """The kind of loop over stages, which an adjoint of diffrax may have chosen."""
-        return getattr(self.solver, "scan_kind", None)
-
-    @property
     def interpolation_cls(self):
         return _Interpolations(self.solver.interpolation_cls)
-
-    def order(self, terms):
-        return self.solver.order(terms)
-
-    def strong_order(self, terms):
-        return None
-
-    def error_order(self, terms):
-        return self.solver.error_order(terms)
 
     def init(self, terms, t0, t1, y0, args):
         return self.solver.init(ChartTerm(terms, y0.q), t0, t1, _start(y0), args)

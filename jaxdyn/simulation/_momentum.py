@@ -12,6 +12,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jaxdyn.dynamics import kinetic_energy, mass_matrix, rnea
 from jaxdyn.simulation._state import State
 from jaxdyn.simulation._term import scaled
+from jaxdyn.simulation._wrapper import AbstractWrapper
 
 
 def generalised_force(model, q, effort, external):
@@ -65,7 +66,7 @@ class _Interpolations:
         return MomentumInterpolation(t0, t1, self.inner(t0=t0, t1=t1, **info))
 
 
-class MomentumForm(diffrax.AbstractWrappedSolver):
+class MomentumForm(AbstractWrapper):
     """A solver applied to the momenta `p = M v` instead of the velocities.
 
     Lagrange's equation `d/dt (M v) = dT/dq + forces` needs no Coriolis term: v follows from p by one solve with M(q)
@@ -76,26 +77,8 @@ class MomentumForm(diffrax.AbstractWrappedSolver):
     solver: diffrax.AbstractSolver
 
     @property
-    def term_structure(self):
-        return self.solver.term_structure
-
-    @property
-    def scan_kind(self):
-        """The kind of loop over stages, which an adjoint of diffrax may have chosen."""
-        return getattr(self.solver, "scan_kind", None)
-
-    @property
     def interpolation_cls(self):
         return _Interpolations(self.solver.interpolation_cls)
-
-    def order(self, terms):
-        return self.solver.order(terms)
-
-    def strong_order(self, terms):
-        return None
-
-    def error_order(self, terms):
-        return self.solver.error_order(terms)
 
     def init(self, terms, t0, t1, y0, args):
         return self.solver.init(MomentumTerm(), t0, t1, _momenta(args.model, y0), args)

@@ -11,6 +11,7 @@ from jaxdyn.dynamics import AbstractMotion
 from jaxdyn.simulation._events import Event, Log, first_root, written
 from jaxdyn.simulation._state import NOT_CONVERGED, State, to_state
 from jaxdyn.simulation._system import System, next_instant
+from jaxdyn.simulation._wrapper import AbstractWrapper
 
 
 class Stepping(eqx.Module):
@@ -23,7 +24,7 @@ class Stepping(eqx.Module):
         return self.now
 
 
-class Stepped(diffrax.AbstractWrappedSolver):
+class Stepped(AbstractWrapper):
     """A solver with what happens between its steps.
 
     Before a step the parts whose sample is due are sampled. After it the state is projected, and if an event
@@ -34,26 +35,8 @@ class Stepped(diffrax.AbstractWrappedSolver):
     events: tuple[Event, ...]
 
     @property
-    def term_structure(self):
-        return self.solver.term_structure
-
-    @property
-    def scan_kind(self):
-        """The kind of loop over stages, which an adjoint of diffrax may have chosen."""
-        return getattr(self.solver, "scan_kind", None)
-
-    @property
     def interpolation_cls(self):
         return self.solver.interpolation_cls
-
-    def order(self, terms):
-        return self.solver.order(terms)
-
-    def strong_order(self, terms):
-        return None
-
-    def error_order(self, terms):
-        return self.solver.error_order(terms)
 
     def init(self, terms, t0, t1, y0, args):
         return self.solver.init(terms, t0, t1, y0.now, args), jnp.asarray(False)

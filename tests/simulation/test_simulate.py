@@ -81,7 +81,7 @@ def test_order_on_manifolds(solver, steps, order, reference):
     [
         pytest.param(SemiImplicitEuler(), (400, 800), 1, marks=pytest.mark.slow),
         pytest.param(Variational(), (200, 400), 2, marks=pytest.mark.slow),
-        pytest.param(MomentumForm(diffrax.Tsit5()), (50, 100), 5, marks=pytest.mark.slow),
+        pytest.param(MomentumForm(diffrax.Tsit5()), (20, 160), 5, marks=pytest.mark.slow),
         pytest.param(MomentumForm(diffrax.Heun()), (200, 400), 2, marks=pytest.mark.slow),
     ],
 )
@@ -91,7 +91,7 @@ def test_order_on_vectors(solver, steps, order):
     ts = jnp.array([0.0, 1.0])
     exact = simulate(m, q, v, ts, solver=diffrax.Dopri8(), rtol=1e-13, atol=1e-13)
     errors = [distance(m, simulate(m, q, v, ts, dt=1 / n, solver=solver), exact) for n in steps]
-    assert order - 0.2 < np.log2(errors[0] / errors[1]) < order + 1.2
+    assert order - 0.2 < np.log2(errors[0] / errors[1]) / np.log2(steps[1] / steps[0]) < order + 1.2
 
 
 @pytest.mark.slow
