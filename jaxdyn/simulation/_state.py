@@ -10,8 +10,10 @@ from jaxdyn._types import Array, Float
 from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
 
-#: status of a step whose equations were not solved
-NOT_CONVERGED: Any = diffrax.RESULTS.promote(optx.RESULTS.nonlinear_max_steps_reached)
+
+def not_converged() -> Any:
+    """Status of a step whose equations were not solved."""
+    return diffrax.RESULTS.promote(optx.RESULTS.nonlinear_max_steps_reached)
 
 
 class State(eqx.Module):

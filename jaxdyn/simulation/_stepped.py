@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxdyn.dynamics import AbstractMotion
 from jaxdyn.simulation._events import Event, Log, first_root, written
-from jaxdyn.simulation._state import NOT_CONVERGED, State, to_state
+from jaxdyn.simulation._state import State, not_converged, to_state
 from jaxdyn.simulation._system import System, next_instant
 from jaxdyn.simulation._wrapper import AbstractWrapper
 
@@ -151,5 +151,5 @@ class Landing(diffrax.AbstractStepSizeController):
         if log is not None:
             stop = keep & ~waits & ((log.ended > 0) | (log.count >= log.time.shape[0]))
             result = diffrax.RESULTS.where(stop, diffrax.RESULTS.event_occurred, result)
-        result = diffrax.RESULTS.where(lost, NOT_CONVERGED, result)
+        result = diffrax.RESULTS.where(lost, not_converged(), result)
         return keep & ~waits, next_t0, next_t1, jump, (inner, goal, attempts), result

@@ -11,7 +11,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jaxdyn.dynamics import mass_matrix, rnea
 from jaxdyn.kinematics import difference, integrate
 from jaxdyn.simulation._manifold import OnManifold
-from jaxdyn.simulation._state import NOT_CONVERGED, Charted, State
+from jaxdyn.simulation._state import Charted, State, not_converged
 
 
 class StraightInterpolation(diffrax.AbstractLocalInterpolation):
@@ -94,7 +94,7 @@ class Variational(diffrax.AbstractSolver):
         v1 = cho_solve(cho_factor(mass_matrix(model, q1)), _slopes(model, q0, x, h)[1] + h / 2 * force)
         y1 = State(q1, v1, jax.tree.map(lambda x, r: x + h * r, y0.parts, rates))
         kinds = diffrax.RESULTS
-        result = kinds.where(n < self.max_iterations, kinds.successful, NOT_CONVERGED)
+        result = kinds.where(n < self.max_iterations, kinds.successful, not_converged())
         return y1, None, {"base": q0, "offset": x, "y0": y0, "y1": y1}, None, result
 
     def func(self, terms, t0, y0, args):

@@ -1,0 +1,114 @@
+"""Programs that the tests run in processes of their own; each prints one JSON object."""
+
+import json
+import re
+import sys
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+jax.config.update("jax_enable_x64", True)
+
+import jaxdyn as jd  # noqa: E402
+from jaxdyn.distributed import (  # noqa: E402
+    gather,
+    initialize,
+    replicate,
+    shard,
+    shard_local,
+    sharded_vmap,
+    simulate_sharded,
+)
+from jaxdyn.simulation import SemiImplicitEuler  # noqa: E402
+
+TS = np.linspace(0, 0.1, 3)
+OPTIONS: dict[str, Any] = {"dt": 0.02, "solver": SemiImplicitEuler(), "max_steps": 8}
+COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
+
+
+def problem(samples: int):
+    """A robot and seeded states; more samples a device than go into one block of the compiled kernels."""
+    model = jd.robots.double_pendulum()
+    q, v = np.random.default_rng(0).normal(size=(2, samples, model.nv))
+    return model, q, v
+
+
+def last(model, q, v):
+    """The configuration at the end."""
+    return jd.simulate(model, q, v, jnp.asarray(TS), **OPTIONS).q[-1]
+
+
+def slope(run):
+    """Derivatives of a mean over the batch in the model and in the starts."""
+    return jax.grad(lambda model, q, v: jnp.mean(run(model, q, v) ** 2), argnums=(0, 1))
+
+
+def collectives(function, *args) -> dict[str, int]:
+    """How many of each kind the compiled program has."""
+    text = jax.jit(function).lower(*args).compile().as_text()
+    return {name: len(re.findall(rf"\b{name}(?:-start)?\(", text)) for name in COLLECTIVES}
+
+
+def distance(a, b) -> float:
+    """Largest difference of two trees."""
+    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    return max(float(np.abs(np.asarray(x) - np.asarray(y)).max()) for x, y in pairs if np.size(x))
+
+
+def devices(samples: int) -> dict:
+    """A rollout and a gradient over all devices beside those of one."""
+    model, q, v = problem(samples)
+    one = jax.vmap(last, (None, 0, 0))
+    many = sharded_vmap(last, (None, 0, 0))
+    place = (replicate(model), shard(q), shard(v))
+    rollout = simulate_sharded(model, place[1], place[2], TS, **OPTIONS)
+    alone = jd.simulate_batch(model, jnp.asarray(q), jnp.asarray(v), TS, **OPTIONS)
+    return {
+        "devices": jax.device_count(),
+        "parts": len(rollout.q.sharding.device_set),
+        "rollout": distance((rollout.q, rollout.v, rollout.status), (alone.q, alone.v, alone.status)),
+        "by placement": distance(jax.jit(one)(*place), alone.q[:, -1]),
+        "gradient": distance(slope(many)(*place), jax.jit(slope(one))(model, q, v)),
+        "forward": collectives(many, *place),
+        "backward": collectives(slope(many), *place),
+    }
+
+
+def processes(samples: int) -> dict:
+    """A rollout and a gradient over all processes; each draws its own rows."""
+    model, q, v = problem(samples)
+    size, k = samples // jax.process_count(), jax.process_index()
+    own = lambda x: x[k * size : (k + 1) * size]
+    rollout = simulate_sharded(model, *shard_local((own(q), own(v))), TS, **OPTIONS)
+    by_model, by_q = slope(sharded_vmap(last, (None, 0, 0)))(replicate(model), *shard((q, v)))
+    return {
+        "devices": [jax.local_device_count(), jax.device_count()],
+        "local rows": sum(x.data.shape[0] for x in rollout.q.addressable_shards),
+        "q": gather(rollout.q)[:, -1].tolist(),
+        "mass": gather(by_model.links.mass).tolist(),
+        "by q": gather(by_q).tolist(),
+    }
+
+
+def forever(samples: int):
+    """Sums over all processes until one of them is gone."""
+    model, q, v = problem(samples)
+    run = sharded_vmap(lambda m, q, v: jd.forward_dynamics(m, q, v, jnp.zeros(m.nv)), (None, 0, 0))
+    total = jax.jit(lambda *args: jnp.sum(run(*args)))
+    args = (replicate(model), *shard((q, v)))
+    jax.block_until_ready(total(*args))
+    print("running", flush=True)
+    while True:
+        jax.block_until_ready(total(*args))
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    what, samples = sys.argv[1], int(sys.argv[2])
+    if len(sys.argv) > 3:
+        address, count, index, heartbeat = sys.argv[3:]
+        initialize(address, int(count), int(index), initialization_timeout=60, heartbeat_timeout=int(heartbeat))
+    print(json.dumps(globals()[what](samples)), flush=True)

@@ -1,0 +1,92 @@
+"""Eight devices give the numbers of one, without moving any; what does not fit is refused."""
+
+import json
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.distributed import device_mesh, gather, initialize, replicate, shard, shard_local, sharded_vmap
+
+from .._architecture import ROOT
+
+EIGHT = "--xla_force_host_platform_device_count=8"
+
+
+def run(*arguments: str, flags: str = "") -> dict:
+    """What a worker prints."""
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-m", "tests.distributed._worker", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_eight_devices_are_one():
+    found = run("devices", "1040", flags=EIGHT)  # 130 rows a device: three blocks of the kernels, padded
+    assert found["devices"] == found["parts"] == 8
+    assert found["rollout"] <= 1e-14 and found["by placement"] <= 1e-14
+    assert found["gradient"] <= 1e-13
+    assert set(found["forward"].values()) == {0}, "a rollout sends nothing"
+    sums = found["backward"].pop("all-reduce")
+    assert sums > 0 and set(found["backward"].values()) == {0}, "a gradient is summed, and nothing else is sent"
+
+
+def test_one_device_is_vmap():
+    m = jd.robots.double_pendulum()
+    q, v = np.random.default_rng(0).normal(size=(2, 3, 2))
+    run = sharded_vmap(jd.mass_matrix, (None, 0))
+    np.testing.assert_array_equal(run(m, shard(q)), jax.vmap(jd.mass_matrix, (None, 0))(m, q))
+    energy = lambda run: lambda m, q, v: jnp.sum(run(m, q, v))
+    both = sharded_vmap(jd.kinetic_energy, (None, 0, 0)), jax.vmap(jd.kinetic_energy, (None, 0, 0))
+    ours, theirs = (jax.grad(energy(f), argnums=(0, 2))(m, q, v) for f in both)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-13), ours, theirs)
+
+
+def test_placing_and_back():
+    tree = {"q": np.arange(6.0).reshape(3, 2), "k": np.arange(3)}
+    for put in (shard, shard_local):
+        back = gather(put(tree))
+        assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(back))
+        jax.tree.map(np.testing.assert_array_equal, back, tree)
+    assert jax.tree.all(jax.tree.map(lambda x: x.is_fully_replicated, replicate(jd.robots.pendulum())))
+
+
+class Pair:
+    """As much of a mesh as a check of sizes reads."""
+
+    size = 2
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (np.zeros((5, 2)), "a batch of 5 samples does not divide into 2 devices; give 6"),
+        (np.zeros((0, 2)), "a batch of 0 samples does not divide into 2 devices; give 2"),
+        ((np.zeros((4, 2)), np.zeros(3)), "expected one leading axis in all of them"),
+        (np.zeros(()), "expected one leading axis"),
+        ([], "expected one leading axis"),
+    ],
+)
+def test_uneven_batches_are_refused(tree, message):
+    with pytest.raises(jd.ShapeError, match=message):
+        shard(tree, mesh=Pair())
+
+
+def test_axes_are_checked():
+    with pytest.raises(jd.ShapeError, match="on axis 0"):
+        sharded_vmap(jnp.sin, 1)
+    with pytest.raises(jd.ShapeError, match="2 entries for 1 arguments"):
+        sharded_vmap(jnp.sin, (0, 0))(jnp.zeros(2))
+    assert device_mesh(jax.devices()[:1]).size == 1
+
+
+def test_half_an_address_is_refused():
+    with pytest.raises(jd.JaxdynError, match="give all three"):
+        initialize("127.0.0.1:1", 2)
