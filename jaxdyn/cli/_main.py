@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from jaxdyn.cli._simulate_arguments import add_arguments as add_simulate_arguments
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command with `argv` (by default that of the process) and returns its exit code."""
@@ -27,6 +29,9 @@ def _parser() -> argparse.ArgumentParser:
         "--package-dir", type=Path, action="append", default=[], metavar="DIR", help="where meshes of a URDF are"
     )
     info.set_defaults(run=_info)
+    simulate = commands.add_parser("simulate", help="motion of a robot from a file or from the shelf")
+    add_simulate_arguments(simulate)
+    simulate.set_defaults(run=_simulate)
     return parser
 
 
@@ -54,3 +59,12 @@ def _info(arguments: argparse.Namespace) -> int:
         print(f"jaxdyn info: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     return 0
+
+
+def _simulate(arguments: argparse.Namespace) -> int:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from jaxdyn.cli._simulate import command
+
+    return command(arguments)

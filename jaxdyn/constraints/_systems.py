@@ -53,8 +53,8 @@ def gripping_load(model: Model, frame: str, load: Any) -> Constrained:
 def on_surface(model: Model, frame: str, phi: Callable[[Any], Any], base: Any = "world") -> Constrained:
     """A robot whose `frame` touches a surface without friction: `M a + G = T + J^T D^T pi`, `phi(H(q)) = 0`.
 
-    The multiplier "surface" is pi, and the force on the robot `pi dphi/dp`. Contact holds in both directions; a negative
-    pi, for a gradient that points away from the wall, says that the surface pulls.
+    The multiplier "surface" is pi, and the force on the robot `pi dphi/dp`. Contact holds in both directions; where
+    the gradient points out of the wall, a negative pi says that the surface pulls.
 
     McClamroch 1986, equations 11 and 33 to 35, of which (33) has to read
     `D J M^-1 J^T D^T pi = D {J M^-1 (G - T) - Jdot qdot} - Ddot J qdot`.
@@ -75,19 +75,19 @@ def common_load(
     """Two robots that hold one load: `M_i a_i + G_i = T_i + J_i^T f_i`, `m pddot = -f_1 - f_2 - m g`, `p = H_i(q_i)`.
 
     `load` as in `gripping_load`. `grips` are the poses of the robots' frames in the load, by default its own frame.
-    The second robot stands at `placed` (as in `merge`), and all its names get the `prefix`. Multipliers "first_grip" and
-    "second_grip" are f_1 and f_2; of the coordinates, those of the first robot come first and the load's last.
+    The second robot stands at `placed` (as in `merge`), and all its names get the `prefix`. Multipliers "first_grip"
+    and "second_grip" are f_1 and f_2; of the coordinates, those of the first robot come first and the load's last.
 
     McClamroch 1986, equations 19 and 36 to 39, of which the load's row in (19) lacks the sign of m g, and D_i in (39)
     stands for J_i.
     """
     both = merge(first, second, prefix=prefix, **placed)
     whole = merge(both, _load(first, load))
-    grips = (Pose.identity(first.dtype),) * 2 if grips is None else grips
+    held = (Pose.identity(first.dtype),) * 2 if grips is None else grips
     names = (frames[0], prefix + frames[1])
     return whole, tuple(
         _grip(f"{which}_grip", load, frame_end(both, name), pose)
-        for which, name, pose in zip(("first", "second"), names, grips, strict=True)
+        for which, name, pose in zip(("first", "second"), names, held, strict=True)
     )
 
 

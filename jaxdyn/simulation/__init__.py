@@ -5,6 +5,13 @@ from jaxdyn.simulation._events import Coordinate as Coordinate
 from jaxdyn.simulation._events import Event as Event
 from jaxdyn.simulation._events import Rebound as Rebound
 from jaxdyn.simulation._events import joint_stops as joint_stops
+from jaxdyn.simulation._export import coordinate_names as coordinate_names
+from jaxdyn.simulation._export import effort_names as effort_names
+from jaxdyn.simulation._export import to_csv as to_csv
+from jaxdyn.simulation._export import to_npz as to_npz
+from jaxdyn.simulation._export import to_numpy as to_numpy
+from jaxdyn.simulation._export import to_parquet as to_parquet
+from jaxdyn.simulation._export import velocity_names as velocity_names
 from jaxdyn.simulation._inputs import Effort as Effort
 from jaxdyn.simulation._inputs import Feedback as Feedback
 from jaxdyn.simulation._inputs import HeldSignal as HeldSignal

@@ -1,4 +1,4 @@
-"""The simplest symplectic step."""
+"""The cheapest step."""
 
 from typing import ClassVar
 
@@ -12,8 +12,9 @@ from jaxdyn.simulation._term import MotionTerm
 class SemiImplicitEuler(diffrax.AbstractSolver):
     """Velocity first, then the configuration with the new velocity: `v_1 = v_0 + h a(q_0, v_0)`, `q_1 = q_0 (+) h v_1`.
 
-    First order, one evaluation a step; the energy of smooth motions stays bounded over very long times (Hairer, Lubich
-    and Wanner 2006, section VI.3). It has no error estimate, so give `simulate` a step `dt`.
+    First order, one evaluation a step. Where M is constant it is symplectic, and the energy error stays bounded over
+    very long times (Hairer, Lubich and Wanner 2006, section VI.3); where M depends on q the energy may drift, and
+    `Variational` is the solver that bounds it. It has no error estimate, so give `simulate` a step `dt`.
     """
 
     term_structure: ClassVar = diffrax.AbstractTerm

@@ -67,6 +67,7 @@ def test_saltation_matrix(adjoint):
     np.testing.assert_allclose(mode(final)(jnp.array([1.0, 0.0])), jump @ before, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_accumulation_ends_with_a_status():
     tr = drop(1.0, ts=jnp.array([0.0, 5.0, 10.0]), max_events=200)
     assert int(tr.status) == SimulationStatus.MAX_EVENTS and int(tr.events.count) == 200
@@ -78,6 +79,7 @@ def test_accumulation_ends_with_a_status():
         tr.checked()
 
 
+@pytest.mark.slow
 def test_a_terminal_event_ends_the_motion():
     end = Event(Coordinate(0, jnp.array(0.0)), terminal=True)
     tr = drop(1.0, events=(end,), ts=jnp.array([0.0, 0.3, 0.6]))
@@ -130,6 +132,7 @@ def test_joint_stops():
     np.testing.assert_array_equal(tr.events.index[:2], [1, 0])
 
 
+@pytest.mark.slow
 def test_a_stop_without_loss_keeps_the_energy():
     m = jd.robots.double_pendulum()
     q, v = jnp.array([0.4, -0.9]), jnp.array([1.0, -2.0])

@@ -1,0 +1,211 @@
+"""`jaxdyn simulate` moves robots from files and from the shelf, and says in one line why it cannot."""
+
+import inspect
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.cli import _control, _simulate, main
+from jaxdyn.simulation import effort_names
+from tests.io._texts import arm
+
+
+def shown(capsys, *arguments) -> str:
+    assert main(["simulate", *map(str, arguments)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def refused(capsys, *arguments) -> str:
+    assert main(["simulate", *map(str, arguments)]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith("jaxdyn simulate: ")
+    return err
+
+
+def test_a_pendulum_from_the_shelf(tmp_path, capsys):
+    out = tmp_path / "run.csv"
+    text = shown(capsys, "pendulum", "--time", "2.5", "--rate", "20", "--q", "1.0", "--v", "-0.5", "--out", out)
+    m = jd.robots.pendulum()
+    truth = jd.simulate(m, jnp.array([1.0]), jnp.array([-0.5]), jnp.linspace(0, 2.5, 51))
+    columns = _control._columns(out)
+    joint = m.joint_names[-1]
+    np.testing.assert_allclose(columns["t"], truth.t, atol=1e-15)
+    np.testing.assert_allclose(columns[f"q.{joint}"], truth.q[:, 0], atol=1e-12)
+    np.testing.assert_allclose(columns["energy"], truth.energy, atol=1e-11)
+    assert re.search(r"^time +2\.5 s in 51 rows$", text, re.MULTILINE)
+    assert re.search(rf"^steps +{int(truth.num_steps)} of Tsit5, adapted$", text, re.MULTILINE)
+    drift = float(re.search(r"^energy drift +([\d.e-]+) J", text, re.MULTILINE)[1])
+    assert drift == pytest.approx(float(jnp.abs(truth.energy - truth.energy[0]).max()), rel=0.1) and drift < 1e-5
+    assert re.search(r"^status +FINISHED$", text, re.MULTILINE) and f"{out}" in text
+    assert [p.name for p in tmp_path.iterdir()] == ["run.csv"]
+
+
+@pytest.mark.slow
+def test_efforts_from_a_table(tmp_path, capsys):
+    m = jd.robots.double_pendulum()
+    names = [name for name, _ in effort_names(m)]
+    table = tmp_path / "u.csv"
+    table.write_text(f"# torques\nt,{names[1]}\n0,0\n0.25,5\n0.5,-3\n")
+    out = tmp_path / "run.npz"
+    common = ("double_pendulum", "--time", "0.5", "--rate", "8", "--q", f"{names[0]}=0.3")
+    text = shown(capsys, *common, "--control", table, "--out", out)
+    assert re.search(rf"^driven +1 of 2 efforts: {names[1]}$", text, re.MULTILINE) and "efforts act" in text
+    times, efforts = jnp.array([0, 0.25, 0.5]), jnp.array([[0, 0.0], [0, 5], [0, -3]])
+    signals = {
+        "linear": jd.simulation.linear_signal(times, efforts),
+        "cubic": jd.simulation.cubic_signal(times, efforts),
+        "hold": jd.simulation.HeldSignal(efforts, 0.25),
+    }
+    for name, part in signals.items():
+        shown(capsys, *common, "--control", table, "--interpolation", name, "--out", out)
+        truth = jd.simulate(m, jnp.array([0.3, 0.0]), jnp.zeros(2), jnp.linspace(0, 0.5, 5), effort=part)
+        with np.load(out) as file:
+            found = np.stack([file[f"q.{n}"] for n in names], axis=1)
+            np.testing.assert_allclose(found, truth.q, atol=1e-9)
+            np.testing.assert_allclose(file[f"effort.{names[1]}"], truth.action.effort[:, 1], atol=1e-9)
+
+
+def test_a_written_trajectory_is_a_table_of_efforts(tmp_path):
+    m = jd.robots.double_pendulum()
+    t = jnp.linspace(0, 1, 3)
+    rows = jnp.arange(6.0).reshape(3, 2)
+    tr = jd.Trajectory(t, rows, rows, None, t < 2, jnp.zeros((), int), jnp.zeros((), int), jd.System(m))
+    for write, name in ((jd.simulation.to_csv, "x.csv"), (jd.simulation.to_npz, "x.npz")):
+        write(tr, tmp_path / name, extra={"effort": rows**2})
+        part, driven = _control.read_control(tmp_path / name, m, "linear")
+        assert driven == [n for n, _ in effort_names(m)]
+        np.testing.assert_allclose(part.act(m, 0.25, None, None, None).effort, (rows[0] ** 2 + rows[1] ** 2) / 2)
+
+
+@pytest.mark.slow
+def test_files_solvers_and_pictures(tmp_path, capsys):
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm("base"))
+    run = ("--time", "0.1", "--rate", "50", "--dt", "0.01")
+    text = shown(capsys, path, *run, "--floating-base", "--plot", tmp_path / "arm.png")
+    assert "nq 9, nv 8" in text and (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
+    assert re.search(r"^steps +10 of Tsit5, 0\.01 s each$", text, re.MULTILINE)
+    jd.save(tmp_path / "arm.model", jd.parse_urdf(arm("base")))
+    for solver, kind in (("semi-implicit-euler", "SemiImplicitEuler"), ("momentum", "MomentumForm")):
+        assert f"10 of {kind}" in shown(capsys, tmp_path / "arm.model", *run, "--solver", solver)
+
+
+@pytest.mark.slow
+def test_closed_loops_stay_closed(tmp_path, capsys):
+    text = shown(capsys, "four_bar", "--time", "0.5", "--rate", "20", "--dt", "0.005", "--out", tmp_path / "run.npz")
+    assert re.search(r"^closures +1, by multipliers$", text, re.MULTILINE)
+    m = jd.robots.four_bar()
+    (constraint,) = jd.constraints.described_constraints(m)
+    with np.load(tmp_path / "run.npz") as file:
+        q = np.stack([file[f"q.{name}"] for name, _ in jd.simulation.coordinate_names(m)], axis=1)
+    assert np.ptp(q, axis=0).max() > 0.1
+    for row in q:
+        found = jd.constraints.assemble(m, (constraint,), jnp.asarray(row))
+        np.testing.assert_allclose(found.q, row, atol=1e-8)
+
+
+def test_the_shelf_is_what_needs_no_arguments():
+    found = _simulate.shelf()
+    assert {"panda", "humanoid", "pendulum", "quadruped"} <= found.keys() and "chain" not in found
+    assert all(isinstance(make, type(main)) and inspect.signature(make) for make in found.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nobody"], "is neither a file nor a robot on the shelf; these are acrobot,"),
+        (["missing.urdf"], "missing.urdf: cannot be read"),
+        (["panda", "--floating-base"], "are for files that end in .urdf"),
+        (["pendulum", "--q", "1", "2"], "--q 1 2: expected 1 numbers, or NAME=NUMBER with some of"),
+        (["pendulum", "--v", "elbow=1"], "--v elbow=1: expected 1 numbers"),
+        (["pendulum", "--q", "one"], "--q one: expected"),
+        (["pendulum", "--out", "x.txt"], "x.txt: ends in '.txt', expected one of .csv, .npz, .parquet"),
+        (["pendulum", "--plot", "nowhere/x.png"], "nowhere/x.png: there is no folder nowhere"),
+        (["pendulum", "--dt", "0.1", "--tolerance", "1e-3"], "give one of the two"),
+        (["pendulum", "--solver", "variational"], "Variational has no error estimate"),
+        (["pendulum", "--control", "u.txt"], "u.txt: a table of efforts ends in .csv or .npz"),
+        (["pendulum", "--control", "u.csv"], "u.csv: cannot be read"),
+        (["pendulum", "--max-steps", "3"], "MAX_STEPS"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused(capsys, *arguments)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "has columns none; expected 't' and some of"),
+        ("t,elbow\n0,1\n1,2\n", "has columns 't', 'elbow'"),
+        ("{j}\n0\n1\n", "expected 't' and some of"),
+        ("t,{j}\n0,1\n", "at least two rows"),
+        ("t,{j}\n0,1\n0,2\n", "times that increase"),
+        ("t,{j}\n0,nan\n1,2\n", "finite"),
+        ("t,{j}\n0,1,2\n1,2\n", "row 1 has 3 entries for 2 columns"),
+        ("t,{j}\n0,x\n1,2\n", "is not a table of numbers"),
+        ("t,t\n0,1\n1,2\n", "two columns have one name"),
+    ],
+)
+def test_bad_tables_are_one_line(content, message, capsys, tmp_path):
+    path = tmp_path / "u.csv"
+    path.write_text(content.replace("{j}", effort_names(jd.robots.pendulum())[0][0]))
+    assert message in refused(capsys, "pendulum", "--control", path)
+
+
+def test_other_bad_tables(capsys, tmp_path):
+    joint = effort_names(jd.robots.pendulum())[0][0]
+    (tmp_path / "u.npz").write_bytes(b"PK\x03\x04 no")
+    assert "is not a table of numbers" in refused(capsys, "pendulum", "--control", tmp_path / "u.npz")
+    np.savez(tmp_path / "u.npz", **{"t": np.arange(3.0), joint: np.arange(2.0)})
+    assert "expected columns of one length" in refused(capsys, "pendulum", "--control", tmp_path / "u.npz")
+    np.savez(tmp_path / "u.npz", **{"t": np.array([0, 1, 3.0]), joint: np.zeros(3)})
+    hold = ("pendulum", "--control", tmp_path / "u.npz", "--interpolation", "hold")
+    assert "times at equal distances from 0 on" in refused(capsys, *hold)
+
+
+@pytest.mark.parametrize("arguments", [["--time", "-1"], ["--rate", "fast"], ["--solver", "magic"], []])
+def test_bad_options_show_the_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["simulate", *(["pendulum"] if arguments else []), *arguments])
+    assert stop.value.code == 2 and "usage: jaxdyn simulate" in capsys.readouterr().err
+
+
+def test_an_interrupt_while_writing_leaves_no_file(tmp_path, monkeypatch, capsys):
+    def interrupted(handle):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    assert main(["simulate", "pendulum", "--time", "0.1", "--out", str(tmp_path / "run.csv")]) == 130
+    assert not (tmp_path / "run.csv").exists()
+    assert "interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_a_running_simulation(tmp_path):
+    command = [sys.executable, "-c", "import sys; from jaxdyn.cli import main; sys.exit(main())", "simulate", "panda"]
+    options = ["--time", "100000", "--dt", "1e-5", "--max-steps", "2000000000", "--rate", "0.01", "--out", "run.csv"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(jd.__file__).parents[1])}
+    run = subprocess.Popen([*command, *options], cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
+    try:
+        time.sleep(15)
+        assert run.poll() is None
+        run.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        run.communicate(timeout=60)
+        assert time.monotonic() - began < 10 and run.returncode != 0
+    finally:
+        run.kill()
+    assert not list(tmp_path.iterdir())
