@@ -44,7 +44,7 @@ def _signal(path: Path, t: np.ndarray, efforts: np.ndarray, interpolation: str) 
         period = (t[-1] - t[0]) / (len(t) - 1)
         if abs(t[0]) > 1e-9 or np.abs(np.diff(t) - period).max() > 1e-6 * period:
             raise FileFormatError(f"{path}: --interpolation hold takes times at equal distances from 0 on")
-        return HeldSignal(efforts, period)
+        return HeldSignal(efforts=jnp.asarray(efforts), period=period)
     make = {"linear": linear_signal, "cubic": cubic_signal}[interpolation]
     return make(jnp.asarray(t), jnp.asarray(efforts))
 

@@ -120,7 +120,8 @@ def _system(model: Model, arguments: argparse.Namespace) -> tuple[System, list[s
         part, driven = read_control(arguments.control, model, arguments.interpolation)
         parts = (part,)
     if model.closures:
-        return System(model, parts, ConstrainedMotion(described_constraints(model))), driven
+        motion: Any = ConstrainedMotion
+        return System(model, parts, motion(described_constraints(model))), driven
     return System(model, parts), driven
 
 

@@ -79,7 +79,8 @@ def assemble(
 
     `dq = -A^T (A A^T + mu 1)^-1 g` until the largest entry of g is below `tolerance` (by default 1e3 eps), with mu
     growing while steps do not help. Velocities are those nearest in the metric of M. The result is
-    differentiable in q, v, the model and the constraints, by the tangent of its last step.
+    differentiable in q, v, the model and the constraints, by the tangent of its last step: exact where the start is
+    on the constraint or the closed pose is isolated, elsewhere up to a motion that the constraint allows.
     """
     constraints = as_constraints(constraints)
     q = check_shape("q", q, (model.nq,))

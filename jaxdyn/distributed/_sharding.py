@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import core
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxdyn._errors import ShapeError
@@ -26,7 +27,7 @@ def shard(tree: Any, *, mesh: Mesh | None = None) -> Any:
     the batch is a multiple of the number of devices.
     """
     mesh = device_mesh() if mesh is None else mesh
-    check_batch(tree, mesh)
+    check_batch(tree, mesh.size)
     return jax.tree.map(lambda x: _placed(x, NamedSharding(mesh, PartitionSpec(BATCH))), tree)
 
 
@@ -36,7 +37,7 @@ def shard_local(tree: Any, *, mesh: Mesh | None = None) -> Any:
     So that no process needs to hold the batch: samples are drawn or read where they are used.
     """
     mesh = device_mesh() if mesh is None else mesh
-    check_batch(tree, mesh.local_mesh)
+    check_batch(tree, mesh.local_mesh.size)
     sharding = NamedSharding(mesh, PartitionSpec(BATCH))
     return jax.tree.map(lambda x: jax.make_array_from_process_local_data(sharding, _numbers(x)), tree)
 
@@ -52,13 +53,13 @@ def gather(tree: Any) -> Any:
     return jax.tree.map(_gathered, tree)
 
 
-def check_batch(tree: Any, mesh: Mesh):
+def check_batch(tree: Any, devices: int):
     """Raises `ShapeError` unless all arrays have one leading axis that the devices share out evenly."""
     shapes = [np.shape(x) for x in jax.tree.leaves(tree)]
     sizes = {shape[0] if shape else None for shape in shapes}
     if not shapes or len(sizes) != 1 or None in sizes:
         raise ShapeError(f"a batch has arrays of shapes {shapes}; expected one leading axis in all of them")
-    size, devices = sizes.pop() or 0, mesh.size
+    size = sizes.pop() or 0
     if size == 0 or size % devices:
         above = max(-(-size // devices), 1) * devices
         raise ShapeError(
@@ -73,7 +74,7 @@ def _numbers(x) -> np.ndarray:
 
 
 def _placed(x, sharding: NamedSharding):
-    if isinstance(x, jax.Array) and (isinstance(x, jax.core.Tracer) or not x.is_fully_addressable):
+    if isinstance(x, jax.Array) and (isinstance(x, core.Tracer) or not x.is_fully_addressable):
         return jax.device_put(x, sharding)
     if sharding.is_fully_addressable:
         return jax.device_put(x, sharding)
@@ -84,9 +85,8 @@ def _placed(x, sharding: NamedSharding):
 def _gathered(x):
     if not isinstance(x, jax.Array) or x.is_fully_addressable:
         return np.asarray(x)
-    if not x.is_fully_replicated:
-        x = _everywhere(x.sharding.mesh)(x)
-    return np.asarray(x)
+    sharding: Any = x.sharding
+    return np.asarray(x if x.is_fully_replicated else _everywhere(sharding.mesh)(x))
 
 
 @ft.cache

@@ -23,6 +23,8 @@ def sharded_vmap(fun: Callable[..., Any], in_axes: Any = 0, *, mesh: Mesh | None
 
     * `in_axes` are those of `jax.vmap`, 0 or None: for all arguments, or a tuple with one for each or for parts of it.
     * Arguments may be anywhere; `shard` and `replicate` put them in place beforehand.
+    * For derivatives, what they are taken in is an argument, not closed over by `fun`. Forward mode goes inside:
+      `sharded_vmap(lambda x, dx: jax.jvp(f, (x,), (dx,)))`.
 
     The result is compiled, once for each function, structure and shape; leaves that are no arrays are static.
     """
@@ -34,7 +36,7 @@ def sharded_vmap(fun: Callable[..., Any], in_axes: Any = 0, *, mesh: Mesh | None
         if len(axes) != len(args):
             raise ShapeError(f"in_axes has {len(axes)} entries for {len(args)} arguments; give one for each")
         where = device_mesh() if mesh is None else mesh
-        check_batch(_batched(axes, args), where)
+        check_batch(_batched(axes, args), where.size)
         return _run(fun, axes, where, args)
 
     return call
@@ -76,38 +78,48 @@ def _on_devices(local, axes, mesh, arrays):
 
     @jax.custom_vjp
     def call(smooth, rest):
-        return spread(_program(values, *given)[0], in_specs=(specs, specs), out_specs=own)(smooth, rest)
+        return spread(_program(values, *given), in_specs=(specs, specs), out_specs=own)(smooth, rest)
 
     def forward(smooth, rest):
-        run, _ = _program(remembering, *given)
-
-        def stacking(*args):
-            out, pull = run(*args)
-            return out, jax.tree.map(lambda x: x[None], pull)
-
-        return spread(stacking, in_specs=(specs, specs), out_specs=own)(smooth, rest)
+        run = _stacking(_program(remembering, *given))
+        return spread(run, in_specs=(specs, specs), out_specs=own)(smooth, rest)
 
     def backward(pull, cotangents):
         part = lambda x: jax.tree.map(ft.partial(_rows, mesh.size), x)
         inner = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), pull)
-        run, _ = _program(lambda pull, c: pull(c)[0], inner, part(cotangents[0]))
-
-        def summing(pull, cotangents):
-            slopes = run(jax.tree.map(lambda x: x[0], pull), cotangents)
-            total = lambda axis, x: jax.lax.psum(x, BATCH) if axis is None else x
-            return jax.tree.map(total, axes, slopes, is_leaf=_is_none)
-
-        return spread(summing, in_specs=(own, own), out_specs=specs)(pull, cotangents[0]), None
+        run = _summing(_program(lambda pull, c: pull(c)[0], inner, part(cotangents[0])), axes)
+        return spread(run, in_specs=(own, own), out_specs=specs)(pull, cotangents[0]), None
 
     call.defvjp(forward, backward)
     return eqx.combine(*call(smooth, rest))
 
 
 def _program(fun, *shapes):
-    """`fun` traced for arguments of these shapes, and the shapes of its results."""
+    """`fun` traced for arguments of these shapes."""
     jaxpr, out = jax.make_jaxpr(fun, return_shape=True)(*shapes)
     run = jax.extend.core.jaxpr_as_fun(jaxpr)
-    return lambda *args: jax.tree.structure(out).unflatten(run(*jax.tree.leaves(args))), out
+    return lambda *args: jax.tree.structure(out).unflatten(run(*jax.tree.leaves(args)))
+
+
+def _stacking(run):
+    """`run` with an axis of devices before what its pullback remembers."""
+
+    def stacking(*args):
+        out, pull = run(*args)
+        return out, jax.tree.map(lambda x: x[None], pull)
+
+    return stacking
+
+
+def _summing(run, axes):
+    """A pullback from what is stacked, with the slopes in what the batch shares summed over devices."""
+
+    def summing(pull, cotangents):
+        slopes = run(jax.tree.map(lambda x: x[0], pull), cotangents)
+        total = lambda axis, x: jax.lax.psum(x, BATCH) if axis is None else x
+        return jax.tree.map(total, axes, slopes, is_leaf=_is_none)
+
+    return summing
 
 
 def _rows(parts: int, x) -> jax.ShapeDtypeStruct:

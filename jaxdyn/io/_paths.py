@@ -37,8 +37,10 @@ def write_bytes(path: str | os.PathLike[str], content: bytes):
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except (OSError, ValueError) as error:
+    except BaseException as error:  # an interrupt too leaves nothing behind
         draft.unlink(missing_ok=True)
+        if not isinstance(error, OSError | ValueError):
+            raise
         reason = getattr(error, "strerror", None) or str(error)
         raise FileAccessError(f"{path}: cannot be written ({reason}); check folder and permissions") from None
 

@@ -204,8 +204,8 @@ def to_parquet(
 
 def _arrow() -> tuple[ModuleType, ModuleType]:
     try:
-        import pyarrow
-        import pyarrow.parquet
+        import pyarrow  # pyright: ignore[reportMissingImports]
+        import pyarrow.parquet  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise JaxdynError('Parquet files need the package pyarrow: pip install "jaxdyn[logs]"') from error
     return pyarrow, pyarrow.parquet

@@ -136,7 +136,7 @@ def test_the_shelf_is_what_needs_no_arguments():
         (["pendulum", "--solver", "variational"], "Variational has no error estimate"),
         (["pendulum", "--control", "u.txt"], "u.txt: a table of efforts ends in .csv or .npz"),
         (["pendulum", "--control", "u.csv"], "u.csv: cannot be read"),
-        (["pendulum", "--max-steps", "3"], "MAX_STEPS"),
+        (["pendulum", "--dt", "0.1", "--solver", "semi-implicit-euler", "--max-steps", "3"], "MAX_STEPS"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):
@@ -188,7 +188,8 @@ def test_an_interrupt_while_writing_leaves_no_file(tmp_path, monkeypatch, capsys
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "fsync", interrupted)
-    assert main(["simulate", "pendulum", "--time", "0.1", "--out", str(tmp_path / "run.csv")]) == 130
+    steps = ["--time", "0.1", "--dt", "0.1", "--solver", "semi-implicit-euler"]
+    assert main(["simulate", "pendulum", *steps, "--out", str(tmp_path / "run.csv")]) == 130
     assert not (tmp_path / "run.csv").exists()
     assert "interrupted" in capsys.readouterr().err
 
@@ -209,3 +210,11 @@ def test_an_interrupt_ends_a_running_simulation(tmp_path):
     finally:
         run.kill()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_bar_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    steps = ["--time", "1", "--dt", "0.005", "--solver", "semi-implicit-euler"]
+    assert main(["simulate", "pendulum", *steps]) == 0
+    out, err = capsys.readouterr()
+    assert "100.00%|" in err and "%|" not in out and "FINISHED" in out

@@ -45,6 +45,7 @@ def test_says_which_closure_cannot_close():
         end.checked()
 
 
+@pytest.mark.slow
 def test_derivative_of_the_closed_pose():
     q, v = jnp.array([0.4, 0.9, -0.3]), jnp.array([1.0, 0.0, 0.0])
     q = close(1.3, q, v).q

@@ -63,6 +63,7 @@ def _independent(model_size):
     return jax.jit(both)
 
 
+@pytest.mark.slow
 def test_rates_and_second_rates_of_every_type(tree):
     model, q, v, a, _ = tree
     constraints, t = every_type(), jnp.asarray(0.3)
@@ -80,6 +81,7 @@ def test_rates_and_second_rates_of_every_type(tree):
     assert_allclose(second, want_second, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_wrenches_do_what_multipliers_do(tree):
     model, q, v, _, _ = tree
     constraints = every_type()
@@ -100,16 +102,14 @@ def _closing(model, q, name, kind, first, second, at, quat):
     return kind(name, jc.End(first, at, quat), jc.End(second, other.translation, other.quaternion()))
 
 
-@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("floating", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_against_pinocchio(floating):
-    model = random_model(
-        11 + floating, 12, kinds=("revolute", "prismatic", "spherical"), branching=0.7, floating=floating
-    )
+    model = random_model(11, 12, kinds=("revolute", "prismatic", "spherical"), branching=0.3, floating=floating)
     q, v, tau, _ = random_state(model, 3)
     turned = np.array([0.8, 0.2, -0.4, 0.3])
     constraints = (
-        _closing(model, q, "weld", jc.WeldClosure, "l11", "l7", jnp.array([0.1, 0.2, 0.3]), turned),
-        _closing(model, q, "point", jc.PointClosure, "l10", "l4", jnp.array([0.0, 0.2, -0.1]), turned),
+        _closing(model, q, "weld", jc.WeldClosure, "l11", "l2", jnp.array([0.1, 0.2, 0.3]), turned),
+        _closing(model, q, "point", jc.PointClosure, "l9", "l1", jnp.array([0.0, 0.2, -0.1]), turned),
     )
     v, _ = jc.impulse(model, constraints, q, v)  # on the constraint, where all definitions of its error agree
     got = solve(model, constraints, q, v, tau)
@@ -132,7 +132,8 @@ def test_against_pinocchio(floating):
     state = oracle.q(q), oracle.v(v), oracle.v(tau)
     a = pin.constraintDynamics(oracle.model, oracle.data, *state, models, data, settings)
     assert relative_error(got.a, oracle.v_back(a)) < 1e-9
-    assert int(got.rank) == 9
+    theirs = pin.getConstraintsJacobian(oracle.model, oracle.data, models, data)
+    assert int(got.rank) == np.linalg.matrix_rank(theirs, tol=1e-6) == 9
     assert int(got.status) == jc.ConstraintStatus.SOLVED
     # theirs: on the first link by the second, linear first, in the axes of the first frame
     six = np.asarray(data[0].contact_force.vector)
@@ -160,6 +161,7 @@ def _on_four_bar():
     return closed.q, closed.v
 
 
+@pytest.mark.slow
 def test_gradients_in_everything():
     q, v = _on_four_bar()
     loops = (four_bar_closure(), four_bar_closure(name="again"))
@@ -246,6 +248,7 @@ def test_contradiction_is_a_status():
     assert int(d.status) == jc.ConstraintStatus.NOT_FINITE
 
 
+@pytest.mark.slow
 def test_impulse_of_closing_hands():
     """Two free bodies welded in flight: momentum stays, and they move as one afterwards."""
     b = jd.ModelBuilder(gravity=(0, 0, 0))

@@ -34,6 +34,7 @@ def test_slider_crank_in_the_angle_of_its_crank():
     assert_allclose(power, jd.kinetic_energy(model, got.q, got.v), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_chart_on_rotations():
     """A free body in a hand's grip, charted by the arm: quaternions take part through the manifold."""
     base = jd.robots.double_pendulum()
@@ -72,6 +73,7 @@ def test_task_space_without_constraints_is_the_free_one():
     assert got.full_rank == want.full_rank == 1
 
 
+@pytest.mark.slow
 def test_task_space_on_a_five_bar():
     """The force `F = Lambda Vdot + eta` at the tool gives the motion of the constrained robot."""
     model = jd.robots.five_bar()

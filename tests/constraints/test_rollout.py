@@ -38,10 +38,10 @@ def score(numbers):
     return q @ jnp.array([1.0, -2.0, 0.5]) + v @ jnp.array([0.3, 0.2, -0.1])
 
 
-START = (
+START = (  # q = 0 is assembled: next to it the nearest closed pose moves by the least step
     jnp.asarray(1.2),
     jnp.array([1.0, 2.0, 1.5]),
-    jnp.array([0.3, -0.1, 0.2]),
+    jnp.zeros(3),
     jnp.array([2.0, 0.5, 1.0]),
     jnp.asarray(0.4),
 )
@@ -56,11 +56,11 @@ def test_gradient_in_everything():
     for k, x in enumerate(START):
         along = jnp.asarray(rng.normal(size=x.shape))
         at = lambda s, k=k, along=along: both((*START[:k], START[k] + s * along, *START[k + 1 :]))[0]
-        step = 1e-5
+        step = 1e-4
         want = (8 * (at(step) - at(-step)) - at(2 * step) + at(-2 * step)) / (12 * step)
         got = jnp.vdot(slopes[k], along)
         assert abs(want) > 1e-3
-        assert_allclose(got, want, rtol=2e-7)
+        assert_allclose(got, want, rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -53,6 +53,7 @@ def test_point_load_is_equation_29_and_the_arm_with_a_heavier_hand():
     assert_allclose(got.a[:3], jd.forward_dynamics(heavier, Q, V, T), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_rigid_load_is_the_arm_with_a_heavier_hand():
     body = Inertia(2.5, jnp.array([0.1, 0.05, 0.2]), jnp.diag(jnp.array([0.1, 0.2, 0.25])))
     model, constraints = jc.gripping_load(arm(), "hand", body)
@@ -119,6 +120,7 @@ def test_common_point_load_is_equation_36():
     assert_allclose(got.a[6:], -(f[:3] + f[3:]) / mass - G, rtol=1e-9)  # (38)
 
 
+@pytest.mark.slow
 def test_common_rigid_load_is_one_arm_with_a_load_that_the_other_holds():
     """Their turns are parallel: three rows of twelve repeat others, and one freedom is left."""
     body = Inertia(2.5, jnp.array([0.1, 0.05, 0.2]), jnp.diag(jnp.array([0.1, 0.2, 0.25])))

@@ -12,6 +12,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.distributed import device_mesh, gather, initialize, replicate, shard, shard_local, sharded_vmap
+from jaxdyn.distributed._sharding import check_batch
 
 from .._architecture import ROOT
 
@@ -49,6 +50,21 @@ def test_one_device_is_vmap():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-13), ours, theirs)
 
 
+@pytest.mark.slow
+def test_other_derivatives():
+    m, q = jd.robots.pendulum(), jnp.array([[0.3], [1.0]])
+    potential = sharded_vmap(jd.potential_energy, (None, 0))
+    weight = lambda m: jnp.sum(jax.grad(lambda q: jnp.sum(potential(m, q)))(q))
+    np.testing.assert_allclose(jax.grad(weight)(m).links.mass, [9.81 * jnp.sum(jnp.sin(q))], rtol=1e-14)
+    forward = sharded_vmap(lambda m, q: jax.jvp(lambda q: jd.potential_energy(m, q), (q,), (q,))[1], (None, 0))
+    np.testing.assert_allclose(forward(m, q), 9.81 * (q * jnp.sin(q))[:, 0], rtol=1e-14)
+    # what the pullback does not see raises, instead of having no slope
+    with pytest.raises(Exception, match="closed-over value"):
+        jax.grad(lambda m: jnp.sum(sharded_vmap(lambda q: jd.potential_energy(m, q))(q)))(m)
+    with pytest.raises(TypeError, match="forward-mode"):
+        jax.jvp(lambda q: potential(m, q), (q,), (q,))
+
+
 def test_placing_and_back():
     tree = {"q": np.arange(6.0).reshape(3, 2), "k": np.arange(3)}
     for put in (shard, shard_local):
@@ -56,12 +72,6 @@ def test_placing_and_back():
         assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(back))
         jax.tree.map(np.testing.assert_array_equal, back, tree)
     assert jax.tree.all(jax.tree.map(lambda x: x.is_fully_replicated, replicate(jd.robots.pendulum())))
-
-
-class Pair:
-    """As much of a mesh as a check of sizes reads."""
-
-    size = 2
 
 
 @pytest.mark.parametrize(
@@ -76,10 +86,14 @@ class Pair:
 )
 def test_uneven_batches_are_refused(tree, message):
     with pytest.raises(jd.ShapeError, match=message):
-        shard(tree, mesh=Pair())
+        check_batch(tree, 2)
 
 
 def test_axes_are_checked():
+    with pytest.raises(jd.ShapeError, match="expected one leading axis"):
+        shard(jnp.zeros(()))
+    with pytest.raises(jd.ShapeError, match="expected one leading axis"):
+        sharded_vmap(jnp.add)(jnp.zeros(2), jnp.zeros(3))
     with pytest.raises(jd.ShapeError, match="on axis 0"):
         sharded_vmap(jnp.sin, 1)
     with pytest.raises(jd.ShapeError, match="2 entries for 1 arguments"):

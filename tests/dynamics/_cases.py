@@ -63,10 +63,7 @@ def _geared() -> Model:
             random_inertia(rng),
             translation=0.3 * rng.normal(size=3),
             rotation=random_rotation(rng),
-            armature=0.05,
-            damping=0.2,
-            friction=0.1,
-            stiffness=0.7,
+            **({} if name == "c" else {"armature": 0.05, "damping": 0.2, "friction": 0.1, "stiffness": 0.7}),
         )
     return builder.add_mimic("c_joint", "b_joint", ratio=-0.7, offset=0.2).add_frame("f0", "c").build()
 

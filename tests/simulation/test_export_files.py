@@ -10,8 +10,18 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.joints import Cylindrical, Free, Planar, Revolute, Spherical, SphericalZYX, Universal
-from jaxdyn.simulation import System, Trajectory, coordinate_names, effort_names, to_csv, to_npz, to_numpy, to_parquet
-from jaxdyn.simulation import velocity_names as velocities
+from jaxdyn.simulation import (
+    SemiImplicitEuler,
+    System,
+    Trajectory,
+    coordinate_names,
+    effort_names,
+    to_csv,
+    to_npz,
+    to_numpy,
+    to_parquet,
+    velocity_names,
+)
 from jaxdyn.spatial import box
 
 NQ = ["root.qw", "root.qx", "root.qy", "root.qz", "root.x", "root.y", "root.z", "elbow", "ball.w", "ball.x", "ball.y"]
@@ -65,9 +75,9 @@ FORMATS = [(to_csv, read_csv), (to_npz, read_npz), (to_parquet, read_parquet)]
 def test_names_and_units():
     m = robot()
     assert [n for n, _ in coordinate_names(m)] == [*NQ, "ball.z"]
-    assert [n for n, _ in velocities(m)] == NV
+    assert [n for n, _ in velocity_names(m)] == NV
     assert [u for _, u in coordinate_names(m)] == ["1"] * 4 + ["m"] * 3 + ["rad"] + ["1"] * 4
-    assert [u for _, u in velocities(m)] == ["rad/s"] * 3 + ["m/s"] * 3 + ["rad/s"] * 4
+    assert [u for _, u in velocity_names(m)] == ["rad/s"] * 3 + ["m/s"] * 3 + ["rad/s"] * 4
     assert [u for _, u in effort_names(m)] == ["N m"] * 3 + ["N"] * 3 + ["N m"] * 4
 
 
@@ -84,8 +94,8 @@ def test_names_of_other_joints():
         *("planar.x", "planar.y", "planar.angle", "cylindrical.angle", "cylindrical.slide"),
         *("universal.1", "universal.2", "sphericalzyx.z", "sphericalzyx.y", "sphericalzyx.x"),
     ]
-    assert [u for _, u in velocities(m)] == ["m/s", "m/s", "rad/s", "rad/s", "m/s"] + ["rad/s"] * 5
-    for names, size in ((coordinate_names, m.nq), (velocities, m.nv)):
+    assert [u for _, u in velocity_names(m)] == ["m/s", "m/s", "rad/s", "rad/s", "m/s"] + ["rad/s"] * 5
+    for names, size in ((coordinate_names, m.nq), (velocity_names, m.nv)):
         assert len(names(m)) == len({n for n, _ in names(m)}) == size
 
 
@@ -159,7 +169,7 @@ def test_parquet_without_its_package_says_what_to_install(tmp_path, monkeypatch)
 
 def test_a_simulated_trajectory(tmp_path):
     m = jd.robots.pendulum()
-    tr = jd.simulate(m, jnp.array([1.0]), jnp.zeros(1), jnp.linspace(0, 0.2, 3), dt=0.1)
+    tr = jd.simulate(m, jnp.array([1.0]), jnp.zeros(1), jnp.linspace(0, 0.2, 3), dt=0.1, solver=SemiImplicitEuler())
     to_csv(tr, tmp_path / "run.csv", extra={"energy": tr.energy})
     _, columns = read_csv(tmp_path / "run.csv")
     joint = m.joint_names[-1]
