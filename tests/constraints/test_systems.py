@@ -38,6 +38,7 @@ def pieces(model, q, v):
     return jd.mass_matrix(model, q), jd.bias_forces(model, q, v), j, jdot @ v
 
 
+@pytest.mark.slow
 def test_point_load_is_equation_29_and_the_arm_with_a_heavier_hand():
     mass = 2.5
     model, constraints = jc.gripping_load(arm(), "hand", mass)
@@ -92,6 +93,7 @@ def test_contact_with_a_surface_is_equation_33():
 PLACED = {"translation": (1.0, 0.1, 0.0), "rpy": (0, 0, np.pi)}  # of the second arm, which faces the first
 
 
+@pytest.mark.slow
 def test_common_point_load_is_equation_36():
     model, constraints = jc.common_load(arm(), arm(), ("hand", "hand"), 2.5, **PLACED)
     rough = jnp.concatenate([Q, Q])

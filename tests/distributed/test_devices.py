@@ -39,6 +39,7 @@ def test_eight_devices_are_one():
     assert sums > 0 and set(found["backward"].values()) == {0}, "a gradient is summed, and nothing else is sent"
 
 
+@pytest.mark.slow
 def test_one_device_is_vmap():
     m = jd.robots.double_pendulum()
     q, v = np.random.default_rng(0).normal(size=(2, 3, 2))

@@ -23,6 +23,7 @@ def test_there_are_notebooks():
     assert notebooks()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
 def test_notebook_runs(path: Path):
     code = cells(path)
