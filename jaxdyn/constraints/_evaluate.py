@@ -183,20 +183,28 @@ def _driven(model: Model, constraints: Constraints, x: Evaluated, angular, linea
 
 def linearised(model: Model, constraints: Constraints, x: Evaluated):
     """`A` and `b` of `A v = b`."""
-    t, p = model.topology, x.second.value[3]
-    bodies = len(t.bodies)
+    at = x.second.value
+    none = jnp.zeros_like(at[0])
 
-    def of_bodies(twists, v):
-        w, v0 = _of_links(model, twists)
-        return _driven(model, constraints, x, w, v0 + jnp.cross(w, p), v, jnp.zeros_like(x.second.value[0]))
+    def rows(c):
+        driven = lambda w, linear, v: _driven(model, (c,), x, w, linear, v, none)
+        return jax.jacrev(driven, (0, 1, 2))(still, still, zero)  # each row through its own constraint alone
 
-    zero = jnp.zeros((bodies, 6), p.dtype), jnp.zeros(model.nv, p.dtype)
-    on_bodies, on_v = jax.jacrev(of_bodies, (0, 1))(*zero)
-    carries = jnp.asarray(t.body_ancestors[t.dof_body], p.dtype)
-    columns = jnp.einsum("kb,rbi,ki->rk", carries, on_bodies, x.subspace)
-    still = jnp.zeros_like(p)
-    drift = -_driven(model, constraints, x, still, still, zero[1], jnp.ones_like(x.second.value[0]))
-    return own_columns(model, columns) + on_v, drift
+    still, zero = jnp.zeros_like(at[3]), jnp.zeros(model.nv, at[3].dtype)
+    drift = -_driven(model, constraints, x, still, still, zero, jnp.ones_like(none))
+    if not constraints:
+        return jnp.zeros((0, model.nv), zero.dtype), drift
+    moment, force, on_v = (jnp.concatenate(part) for part in zip(*map(rows, constraints), strict=True))
+    return own_columns(model, _onto_joints(model, at[3], moment, force, x.subspace)) + on_v, drift
+
+
+def _onto_joints(model: Model, p, moment, force, subspace):
+    """Rows of wrenches on links, world axes at their origins, as rows over the degrees of freedom of all joints."""
+    t = model.topology
+    member = np.equal.outer(np.array(t.body_of_link, int), np.arange(len(t.bodies)))  # links by bodies
+    carries = member @ t.body_ancestors[t.dof_body].T  # links by degrees of freedom
+    wrench = jnp.concatenate([moment + jnp.cross(p, force), force], axis=-1)
+    return jnp.einsum("lk,rli,ki->rk", jnp.asarray(carries, p.dtype), wrench, subspace)
 
 
 def constraint_wrenches(model: Model, constraints: Any, x: Evaluated, multipliers):

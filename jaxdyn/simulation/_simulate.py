@@ -174,11 +174,17 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
 
 
 def _seen(t, y, system):
-    state = to_state(system.model, y)
+    return to_state(system.model, y)
+
+
+def _projected(system: System, ts, rows: State, reached) -> State:
+    """Rows between steps, brought back to where the motion may be as at the ends of steps."""
     if not system.motion.projects:
-        return state
-    q, v = system.motion.project(system.model, t, state.q, state.v)  # between steps as at their ends
-    return State(q, v, state.parts)
+        return rows
+    project = lambda t, q, v: system.motion.project(system.model, t, q, v)
+    back = jax.vmap(project)(ts, rows.q, rows.v)
+    q, v = (jnp.where(reached[:, None], new, old) for new, old in zip(back, (rows.q, rows.v), strict=True))
+    return State(q, v, rows.parts)
 
 
 def _norm(scaled):
@@ -201,7 +207,7 @@ def _trajectory(system: System, solution, ts, dense: bool) -> Trajectory:
         seen = reached.reshape(-1, *[1] * x.ndim)
         return jnp.where(seen, jnp.where(seen, row, 0), fill(x))
 
-    rows = jax.tree.map(filled, rows, state)
+    rows = _projected(system, ts, jax.tree.map(filled, rows, state), reached)
     record = None if log is None else _record(log)
     interpolant = None
     if dense:
