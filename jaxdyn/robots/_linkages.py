@@ -195,8 +195,8 @@ def delta(radii=(0.2, 0.05), lengths=(0.3, 0.8), masses=(1.0, 0.3, 0.5), *, angl
     from where it is at zero, each parallelogram is a closure "rod<k>" of kind "distance", and its ends share its mass.
 
     Clavel, "DELTA, a fast robot with parallel geometry", 1988; the shared masses are those of Codourey, "Dynamic
-    modeling of parallel robots for computed-torque control implementation", IJRR 17(12), 1998. The default dimensions and
-    masses are round numbers of a table-top size, not those of a built robot.
+    modeling of parallel robots for computed-torque control implementation", IJRR 17(12), 1998. The default
+    dimensions and masses are round numbers of a table-top size, not those of a built robot.
     """
     base, platform = radii
     upper, lower = lengths
