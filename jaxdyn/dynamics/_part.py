@@ -10,6 +10,7 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax
 
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._forward import forward_dynamics
@@ -87,13 +88,24 @@ class AbstractMotion(eqx.Module):
         """The state `(q, v)` brought back to where it may be; applied after each step."""
 
 
-class FreeMotion(AbstractMotion):
-    """The tree by itself: `M(q) a + h(q, v) = effort + J^T external`."""
+def _pytree(method: Any) -> Any:
+    """A plain function as a pytree without leaves, which can be batched and told apart by identity."""
+    known = method is None or isinstance(method, eqx.Module | jax.tree_util.Partial)
+    return method if known else jax.tree_util.Partial(method)
 
+
+class FreeMotion(AbstractMotion):
+    """The tree by itself: `M(q) a + h(q, v) = effort + J^T external`.
+
+    `method` is that of `forward_dynamics`: a function, or a formulation of `jaxdyn.formulations`, whose numbers are
+    leaves. Define a function once, it is told apart by identity.
+    """
+
+    method: Any = eqx.field(converter=_pytree, default=None)
     projects: bool = eqx.field(static=True, default=False, init=False)
 
     def acceleration(self, model, t, q, v, effort, external):
-        return forward_dynamics(model, q, v, effort, external)
+        return forward_dynamics(model, q, v, effort, external, method=self.method)
 
     def velocity(self, model, t, q, v):
         return v

@@ -11,6 +11,7 @@ from jaxdyn.joints._planar import Planar as Planar
 from jaxdyn.joints._prismatic import Prismatic as Prismatic
 from jaxdyn.joints._revolute import Continuous as Continuous
 from jaxdyn.joints._revolute import Revolute as Revolute
+from jaxdyn.joints._revolute import has_vector_rate as has_vector_rate
 from jaxdyn.joints._spherical import Spherical as Spherical
 from jaxdyn.joints._spherical import SphericalZYX as SphericalZYX
 from jaxdyn.joints._universal import Universal as Universal

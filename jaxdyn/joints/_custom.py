@@ -1,16 +1,16 @@
 """A joint given by a function of its coordinates."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.joints._joint import AbstractJoint, bias_of, subspace_of
+from jaxdyn.joints._joint import AbstractVectorJoint, bias_of, subspace_of
 
 
-class Custom(AbstractJoint):
+class Custom(AbstractVectorJoint):
     """Pose of the child frame as any smooth function `transform_fn(params, q) -> (R, p)`.
 
     `params` is a pytree of leaves. The motion subspace and its rate come from the function by automatic
@@ -22,6 +22,7 @@ class Custom(AbstractJoint):
     transform_fn: Callable = eqx.field(static=True)
     nq: int = eqx.field(static=True)
     translates: bool = eqx.field(static=True, default=True)
+    span: ClassVar[float] = 1.0
 
     @property
     def nv(self) -> int:
@@ -45,15 +46,3 @@ class Custom(AbstractJoint):
 
     def bias(self, q, v):
         return bias_of(self.subspace, q, v)
-
-    def neutral(self, dtype):
-        return jnp.zeros(self.nq, dtype)
-
-    def integrate(self, q, dv):
-        return q + dv
-
-    def difference(self, q0, q1):
-        return q1 - q0
-
-    def random(self, key, dtype):
-        return jax.random.uniform(key, (self.nq,), dtype, -1, 1)

@@ -17,7 +17,8 @@ serve one sample and a block alike.
 """
 
 import abc
-from typing import Any
+import math
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -65,6 +66,9 @@ class AbstractJoint(eqx.Module):
 class AbstractVectorJoint(AbstractJoint):
     """A joint whose coordinates are a plain vector with `qdot = v`."""
 
+    #: random coordinates lie between this and its negative
+    span: ClassVar[float] = math.pi
+
     def neutral(self, dtype):
         return jnp.zeros(self.nq, dtype)
 
@@ -75,7 +79,7 @@ class AbstractVectorJoint(AbstractJoint):
         return q1 - q0
 
     def random(self, key, dtype):
-        return jax.random.uniform(key, (self.nq,), dtype, -jnp.pi, jnp.pi)
+        return jax.random.uniform(key, (self.nq,), dtype, -self.span, self.span)
 
 
 def rows(*components):

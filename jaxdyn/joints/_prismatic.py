@@ -3,20 +3,20 @@
 from typing import ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
-from jaxdyn.joints._joint import AbstractJoint, as_float, identity, rows, unit
+from jaxdyn.joints._joint import AbstractVectorJoint, as_float, identity, rows, unit
 
 
-class Prismatic(AbstractJoint):
+class Prismatic(AbstractVectorJoint):
     """Displacement by the length q along `axis`."""
 
     axis: Float[Array, "*n 3"] = eqx.field(converter=as_float)
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
     translates: ClassVar[bool] = True
+    span: ClassVar[float] = 1.0
 
     def transform(self, q):
         a = unit(self.axis)
@@ -29,15 +29,3 @@ class Prismatic(AbstractJoint):
 
     def bias(self, q, v):
         return None
-
-    def neutral(self, dtype):
-        return jnp.zeros(1, dtype)
-
-    def integrate(self, q, dv):
-        return q + dv
-
-    def difference(self, q0, q1):
-        return q1 - q0
-
-    def random(self, key, dtype):
-        return jax.random.uniform(key, (1,), dtype, -1, 1)

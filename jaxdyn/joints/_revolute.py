@@ -70,3 +70,8 @@ class Continuous(AbstractJoint):
 
     def random(self, key, dtype):
         return jax.random.uniform(key, (1,), dtype, -jnp.pi, jnp.pi)
+
+
+def has_vector_rate(joint: AbstractJoint) -> bool:
+    """Whether `qdot = v`, so that configurations may be added and interpolated like vectors."""
+    return isinstance(joint, AbstractVectorJoint | Continuous)

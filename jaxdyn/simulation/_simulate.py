@@ -11,7 +11,7 @@ import optimistix as optx
 from jaxdyn._errors import ModelError, ShapeError, check_shape
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics import FreeMotion
-from jaxdyn.joints import AbstractVectorJoint, Continuous, Fixed
+from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Model
 from jaxdyn.simulation._events import Event, empty_log
 from jaxdyn.simulation._inputs import as_part
@@ -115,15 +115,22 @@ def _check_solver(solver, system: System, dt, controller):
         raise ModelError(f"{type(solver).__name__} has no error estimate to adapt its steps to; give a step dt=...")
     if isinstance(solver, MomentumForm) and not has_vector_coordinates(system.model):
         views = [system.model.joint(n) for n in system.model.joint_names]
-        names = [v.name for v in views if not isinstance(v.joint, AbstractVectorJoint | Continuous | Fixed)]
+        names = [v.name for v in views if not has_vector_rate(v.joint)]
         raise ModelError(
             f"MomentumForm needs coordinates with qdot = v, which joints {names} do not have; "
             "use Variational() or a Runge-Kutta method such as diffrax.Tsit5()"
         )
-    if isinstance(solver, MomentumForm | Variational) and not isinstance(system.motion, FreeMotion):
+    if isinstance(solver, MomentumForm | Variational):
+        _check_motion(type(solver).__name__, system.motion)
+
+
+def _check_motion(solver: str, motion):
+    other = "use a Runge-Kutta method such as diffrax.Tsit5()"
+    if not isinstance(motion, FreeMotion):
+        raise ModelError(f"{solver} integrates the free motion of a tree, not {type(motion).__name__}; {other}")
+    if motion.method is not None:
         raise ModelError(
-            f"{type(solver).__name__} integrates the free motion of a tree, not {type(system.motion).__name__}; "
-            "use a Runge-Kutta method such as diffrax.Tsit5()"
+            f"{solver} computes no accelerations, so FreeMotion(method=...) would go unused; leave it out or {other}"
         )
 
 

@@ -15,7 +15,7 @@ from jaxdyn.dynamics import (
     FreeMotion,
     passive_forces,
 )
-from jaxdyn.joints import AbstractVectorJoint, Continuous
+from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Model
 from jaxdyn.simulation._state import State
 
@@ -116,7 +116,7 @@ def as_system(system: Model | System) -> System:
 
 def has_vector_coordinates(model: Model) -> bool:
     """Whether `qdot = v`, so that configurations need no care."""
-    return all(isinstance(joint, AbstractVectorJoint | Continuous) for joint in model.joints)
+    return all(has_vector_rate(joint) for joint in model.joints)
 
 
 def _rate(part, state, rate):

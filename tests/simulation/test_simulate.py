@@ -279,3 +279,14 @@ def test_implicit_solvers_on_manifolds():
     explicit = simulate(m, q, v, ts, rtol=1e-10, atol=1e-10)
     implicit = simulate(m, q, v, ts, solver=diffrax.Kvaerno5(), rtol=1e-9, atol=1e-9)
     assert int(implicit.status) == 0 and distance(m, explicit, implicit) < 1e-7
+
+
+@pytest.mark.slow
+def test_slides_are_vectors_to_the_momentum_form():
+    """A cart with a pole: configuration and momentum, against configuration and velocity."""
+    model = jd.robots.cart_pole()
+    q, v, ts = jnp.array([0.1, 0.7]), jnp.array([0.3, -0.2]), jnp.array([0.0, 1.0])
+    got = jd.simulate(model, q, v, ts, solver=MomentumForm(diffrax.Tsit5()), dt=1e-3)
+    want = jd.simulate(model, q, v, ts, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(got.q[-1], want.q[-1], atol=1e-9)
+    np.testing.assert_allclose(got.v[-1], want.v[-1], atol=1e-9)
