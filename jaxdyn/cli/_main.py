@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from jaxdyn.cli._identify_arguments import add_arguments as add_fit_arguments
 from jaxdyn.cli._simulate_arguments import add_arguments as add_simulate_arguments
 
 
@@ -32,6 +33,9 @@ def _parser() -> argparse.ArgumentParser:
     simulate = commands.add_parser("simulate", help="motion of a robot from a file or from the shelf")
     add_simulate_arguments(simulate)
     simulate.set_defaults(run=_simulate)
+    fit = commands.add_parser("fit", help="parameters of a robot from logs of its motion, with a report")
+    add_fit_arguments(fit)
+    fit.set_defaults(run=_fit)
     return parser
 
 
@@ -66,5 +70,14 @@ def _simulate(arguments: argparse.Namespace) -> int:
 
     jax.config.update("jax_enable_x64", True)
     from jaxdyn.cli._simulate import command
+
+    return command(arguments)
+
+
+def _fit(arguments: argparse.Namespace) -> int:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from jaxdyn.cli._identify import command
 
     return command(arguments)

@@ -170,7 +170,9 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
         dt,
         y0,
         args=system,
-        saveat=diffrax.SaveAt(subs=(diffrax.SubSaveAt(ts=ts, fn=_seen), diffrax.SubSaveAt(t1=True)), dense=dense),
+        saveat=diffrax.SaveAt(
+            subs=(diffrax.SubSaveAt(ts=_before(ts), fn=_seen), diffrax.SubSaveAt(t1=True)), dense=dense
+        ),
         stepsize_controller=controller,
         adjoint=adjoint,
         max_steps=max_steps,
@@ -178,6 +180,16 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
         progress_meter=progress_meter,
     )
     return _trajectory(system, solution, ts, dense), solution.result
+
+
+def _before(ts):
+    """The times to be seen, inner ones by some units of rounding earlier.
+
+    Steps often end at such a time. When they are made once more on the way back, other compiled code may round
+    their ends to the other side; the time would be found in neither step of the two, and its cotangent be lost.
+    """
+    hair = 16 * jnp.finfo(ts.dtype).eps * jnp.maximum(jnp.abs(ts[0]), jnp.abs(ts[-1]))
+    return jnp.where((ts > ts[0] + hair) & (ts < ts[-1]), ts - hair, ts)
 
 
 def _seen(t, y, system):

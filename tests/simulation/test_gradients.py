@@ -119,3 +119,18 @@ def test_gradient_through_ten_thousand_steps_fits_in_a_gigabyte():
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(MEMORY)], capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stderr
     assert float(run.stdout) < 1024  # MB, of the whole process
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checkpoints", [5, 15])
+def test_times_at_the_ends_of_steps_keep_their_cotangents(checkpoints):
+    """Steps made once more on the way back round their ends differently, which lost whole rows of the result."""
+    model, ts = jd.robots.pendulum(damping=0.3), jnp.linspace(0.0, 2.0, 41)  # every fifth step ends at a time
+
+    def cost(gravity):
+        m = eqx.tree_at(lambda m: m.gravity, model, gravity)
+        adjoint = diffrax.RecursiveCheckpointAdjoint(checkpoints)
+        path = simulate(m, jnp.array([1.0]), jnp.zeros(1), ts, dt=0.02, max_steps=4096, adjoint=adjoint)
+        return jnp.mean(path.q**2 + path.v**2)
+
+    check(cost, jnp.array([0.0, 0.0, -9.81]))

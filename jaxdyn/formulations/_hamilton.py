@@ -1,0 +1,68 @@
+"""Hamilton's equations, from the energy as a function of configuration and momentum."""
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_factor, cho_solve
+
+from jaxdyn._types import Array, Float
+from jaxdyn.formulations._formulation import (
+    AbstractFormulation,
+    combined,
+    external_efforts,
+    no_coordinates_for_velocities,
+)
+from jaxdyn.formulations._lagrange import potential
+from jaxdyn.formulations._momentum_form import inertia_matrix
+from jaxdyn.model import Model
+
+
+def hamiltonian(model: Model, q: Float[Array, " nq"], p: Float[Array, " nv"]) -> Float[Array, ""]:
+    """`H(q, p) = p . M(q)^-1 p / 2 + U(q)`, the total energy in J; for joints with `v = qdot`."""
+    q, p = Hamilton().checked(model, q, p)
+    return _hamiltonian(model, q, p)
+
+
+def _hamiltonian(model, q, p):
+    v = cho_solve(cho_factor(inertia_matrix(model, q)), p)
+    return p @ v / 2 + potential(model, q, jnp.zeros_like(p))
+
+
+def hamilton_equations(
+    model: Model,
+    q: Float[Array, " nq"],
+    p: Float[Array, " nv"],
+    tau: Float[Array, " nv"],
+    external: Float[Array, "links 6"] | None = None,
+) -> tuple[Float[Array, " nv"], Float[Array, " nv"]]:
+    """`qdot = dH/dp`, `pdot = -dH/dq + tau + J^T external` (Goldstein, "Classical Mechanics", equation 8.18).
+
+    `p = M(q) v` in kg m^2/s or kg m/s. Returns `(qdot, pdot)`. For joints with `v = qdot`.
+    """
+    q, p, tau = Hamilton().checked(model, q, p, tau)
+    by_q, by_p = jax.grad(lambda q, p: _hamiltonian(model, q, p), (0, 1))(q, p)
+    return by_p, tau + external_efforts(model, q, external) - by_q
+
+
+class Hamilton(AbstractFormulation):
+    """`p = M v`, `tau + J^T external = pdot + dH/dq`, with `dH/dq` at fixed p.
+
+    `h = dM/dt v + dH/dq`: at fixed momentum the slope of the kinetic energy has the sign opposite to that at fixed
+    velocity. Covers joints with `v = qdot`.
+    """
+
+    def covers(self, model):
+        return no_coordinates_for_velocities(model)
+
+    def mass_matrix(self, model, q):
+        (q,) = self.checked(model, q)
+        return inertia_matrix(model, q)
+
+    def bias(self, model, q, v):
+        q, v = self.checked(model, q, v)
+        p, moved = jax.jvp(lambda q: inertia_matrix(model, q) @ v, (q,), (v,))
+        return moved + jax.grad(lambda q: _hamiltonian(model, q, p))(q)
+
+    def inverse_dynamics(self, model, q, v, a, external=None):
+        q, v, a = self.checked(model, q, v, a)
+        load = external_efforts(model, q, external)
+        return combined(self.mass_matrix(model, q), self.bias(model, q, v), a, load)

@@ -1,0 +1,116 @@
+"""Lagrange's equations of the second kind, from the energies alone."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxdyn._types import Array, Float
+from jaxdyn.formulations._formulation import (
+    AbstractFormulation,
+    angular_velocity,
+    combined,
+    external_efforts,
+    link_motions,
+)
+from jaxdyn.kinematics import forward_kinematics, integrate
+from jaxdyn.model import Model
+
+
+def kinetic(model: Model, q, x, rate):
+    """`T = sum of m |c'|^2 / 2 + w . I w / 2`, armatures included, in the chart of `link_motions`; J."""
+    rotation, spin, _, velocity = link_motions(model, q, x, rate)
+    com = velocity + jnp.einsum("lij,lj->li", spin, model.links.com)
+    w = angular_velocity(rotation, spin)
+    moving = jnp.sum(model.links.mass * jnp.sum(com * com, axis=1))
+    turning = jnp.einsum("li,lij,lj->", w, model.links.inertia, w)
+    return (moving + turning + jnp.sum(model.properties.armature * rate * rate)) / 2
+
+
+def potential(model: Model, q, x):
+    """`U = -sum of m g . c` in the chart; J."""
+    poses = forward_kinematics(model, integrate(model, q, x))
+    com = poses.translation + jnp.einsum("lij,lj->li", poses.rotation, model.links.com)
+    return -jnp.sum(model.links.mass * (com @ model.gravity))
+
+
+class Lagrange(AbstractFormulation):
+    """`d/dt dT/dx' - dT/dx + dU/dx = tau + J^T external`, by automatic differentiation of the energies.
+
+    Only T and U are written down. The coordinates x are exponential ones about the present configuration, where
+    `v = x'` and `a = x''`, so that quaternions, planar bases and free bodies are covered like plain angles: these are
+    the equations of Boltzmann and Hamel without their structure constants. Covers every model.
+    """
+
+    def covers(self, model):
+        return None
+
+    def mass_matrix(self, model, q):
+        (q,) = self.checked(model, q)
+        return _mass_matrix(model, q, jnp.zeros(model.nv, q.dtype))
+
+    def bias(self, model, q, v):
+        q, v = self.checked(model, q, v)
+        here = jnp.zeros_like(v)
+        energy = lambda x, rate: kinetic(model, q, x, rate)
+        _, moved = jax.jvp(lambda x: jax.grad(energy, 1)(x, v), (here,), (v,))
+        return moved - jax.grad(lambda x: energy(x, v) - potential(model, q, x))(here)
+
+    def inverse_dynamics(self, model, q, v, a, external=None):
+        q, v, a = self.checked(model, q, v, a)
+        load = external_efforts(model, q, external)
+        return combined(self.mass_matrix(model, q), self.bias(model, q, v), a, load)
+
+
+def _mass_matrix(model, q, x):
+    """`M = d^2 T / dx'^2` in the chart."""
+    return jax.hessian(lambda rate: kinetic(model, q, x, rate))(jnp.zeros_like(x))
+
+
+def _mass_slope(model, q):
+    """`dM_ij / dx_k` in the chart, and M."""
+    here = jnp.zeros(model.nv, q.dtype)
+
+    def mass(x):
+        m = _mass_matrix(model, q, x)
+        return m, m
+
+    return jax.jacfwd(mass, has_aux=True)(here)
+
+
+def _symbols(slope):
+    return (slope + jnp.swapaxes(slope, 1, 2) - jnp.moveaxis(slope, 2, 0)) / 2
+
+
+def lagrange_christoffel_symbols(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv nv"]:
+    """Symbols of the first kind, `G[i, j, k] = (dM_ij/dx_k + dM_ik/dx_j - dM_jk/dx_i) / 2`, from the kinetic energy.
+
+    x are the coordinates of `Lagrange`, plain q where `v = qdot` (Celentano, "An Innovative Method for Robots Modeling
+    and Simulation", equation 5, whose symbols times `v_k` sum up to the Coriolis matrix). For such joints they are
+    those of `jaxdyn.christoffel_symbols`.
+    """
+    (q,) = Lagrange().checked(model, q)
+    return _symbols(_mass_slope(model, q)[0])
+
+
+class SecondKind(NamedTuple):
+    """The terms of `M a + C v + g = tau + J^T external`."""
+
+    mass_matrix: Float[Array, "nv nv"]
+    #: by Christoffel symbols, so that `dM/dt - 2 C` is skew
+    coriolis: Float[Array, "nv nv"]
+    gravity: Float[Array, " nv"]
+    #: `dM/dt`
+    mass_rate: Float[Array, "nv nv"]
+
+
+def second_kind(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> SecondKind:
+    """Lagrange's equations in their second-kind form, `M a + C v + g`, and the rate of M.
+
+    `C_ij = sum of G[i, j, k] v_k` and `dM/dt = sum of dM/dx_k v_k`, from one derivative of the mass matrix. Passivity
+    is `u . (dM/dt - 2 C) u = 0` for every u. Coordinates and units as for `Lagrange`.
+    """
+    q, v = Lagrange().checked(model, q, v)
+    slope, mass = _mass_slope(model, q)
+    gravity = jax.grad(lambda x: potential(model, q, x))(jnp.zeros_like(v))
+    return SecondKind(mass, _symbols(slope) @ v, gravity, slope @ v)

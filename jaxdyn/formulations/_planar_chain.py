@@ -1,0 +1,244 @@
+"""Closed forms of a planar chain with revolute joints: theorems 2 to 5 of Celentano.
+
+L. Celentano, "An Innovative Method for Robots Modeling and Simulation", in "New Approaches in Automation and
+Robotics", I-Tech 2008, section 3. Absolute angles alpha are those of the links in the plane, relative ones beta
+those of the joints, `alpha = U beta`.
+
+Lengths and directions of the source come here as vectors: `d_h` from the axis of link h to the next, of length L_h, and
+`g_h` from the axis to the centre of mass, of length L_Gh, both turned by alpha_h. So `L_h L_k cos(alpha_k - alpha_h)`
+is `d_h . d_k`, with the cross product for the sine, and g_h need not lie on the line of d_h as it does in the source.
+
+Misprints of the source: in equation 30 it is `A(U beta)`, not of `U^-1 beta`; the second term of equation 32 lacks the
+factor rho_i^2; the sum of equation 33 begins at `m = k`, since joint k does not carry what comes before it, and stands
+for a force against which the y axis points down.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import core
+from jax.scipy.linalg import cho_factor, cho_solve
+
+from jaxdyn._errors import ModelError
+from jaxdyn._types import Array, Float
+from jaxdyn.formulations._axes import axis_bodies
+from jaxdyn.formulations._formulation import (
+    AbstractFormulation,
+    combined,
+    external_efforts,
+    joints_beyond,
+    not_serial,
+)
+from jaxdyn.joints import Continuous, Revolute
+from jaxdyn.model import Model
+
+PARALLEL = 1e-6
+
+
+class PlanarLinks(eqx.Module):
+    """The links of a planar chain in its plane, each with what is fixed to it."""
+
+    mass: Float[Array, " n"]
+    #: J, moment of inertia about the link's own axis, kg m^2
+    inertia: Float[Array, " n"]
+    #: d at alpha = 0, from the link's axis to the next one, m; zero for the last
+    arm: Float[Array, "n 2"]
+    #: g at alpha = 0, from the link's axis to its centre of mass, m
+    center: Float[Array, "n 2"]
+    #: gravity in the plane, m/s^2
+    gravity: Float[Array, "2"]
+    #: 1 where a joint turns about the normal of the plane, -1 where it turns about its opposite
+    sign: Float[Array, " n"]
+
+
+def planar_links(model: Model) -> PlanarLinks:
+    """The plane and the links of a chain whose axes are parallel, with `alpha = 0` at q = 0.
+
+    The normal is the first joint's axis. A model of another structure is refused; that the axes are parallel is a
+    matter of numbers, checked where these are known and assumed inside a trace.
+    """
+    reason = PlanarChain().covers(model)
+    if reason is not None:
+        raise ModelError(f"these are no planar links: {reason}")
+    b = axis_bodies(model)
+    turn = jax.lax.associative_scan(jnp.matmul, b.rotation)  # axes at q = 0
+    axes = jnp.einsum("nij,nj->ni", turn, b.screw[:, :3])
+    normal = axes[0]
+    plane = _plane(normal)
+    before = jnp.concatenate([jnp.eye(3, dtype=turn.dtype)[None], turn[:-1]])
+    step = jnp.einsum("nij,nj->ni", before, b.translation)
+    center = jnp.einsum("nij,nj->ni", turn, b.com) @ plane
+    local = b.screw[:, :3]
+    about = jnp.einsum("ni,nij,nj->n", local, b.inertia, local)
+    return PlanarLinks(
+        mass=b.mass,
+        inertia=about + b.mass * jnp.sum(center * center, axis=1),
+        arm=jnp.concatenate([step[1:], jnp.zeros_like(step[:1])]) @ plane,
+        center=center,
+        gravity=model.gravity @ plane,
+        sign=axes @ normal,
+    )
+
+
+def _plane(normal):
+    """Two columns that make a right-handed frame with a normal, smooth in it but for one direction.
+
+    The first is orthogonal to the coordinate axis that is furthest from the normal.
+    """
+    helper = jnp.eye(3, dtype=normal.dtype)[jnp.argmin(jnp.abs(normal))]
+    first = jnp.cross(helper, normal)
+    first = first / jnp.linalg.norm(first)
+    return jnp.stack([first, jnp.cross(normal, first)], axis=1)
+
+
+def planar_link_inertia(links: PlanarLinks, alpha: Float[Array, " n"]) -> Float[Array, "n 3 3"]:
+    """The matrices I_i of theorem 2, with `T_i = (x' y' alpha') I_i (x' y' alpha') / 2` (equations 10 and 11)."""
+    g = links.mass[:, None] * turned(alpha, links.center)
+    zero = jnp.zeros_like(links.mass)
+    rows = ((links.mass, zero, -g[:, 1]), (zero, links.mass, g[:, 0]), (-g[:, 1], g[:, 0], links.inertia))
+    return jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1)
+
+
+def absolute_mass_matrix(links: PlanarLinks, alpha: Float[Array, " n"]) -> Float[Array, "n n"]:
+    """A of theorem 3, with `T = alpha' . A alpha' / 2`, all links assembled at once (equations 17 and 26).
+
+    `A_hk = sum over i of M_i L_h L_k cos(alpha_k - alpha_h)`, where link `i = k` enters with its centre of mass.
+    """
+    return _products(links, alpha)[0]
+
+
+def _after(links):
+    """Mass of the links that follow each."""
+    return jnp.cumsum(links.mass[::-1])[::-1] - links.mass
+
+
+def _carried(links):
+    """`sum over i of M_i L_k` as a vector at alpha = 0: the static moment of what each axis carries along its link."""
+    return _after(links)[:, None] * links.arm + links.mass[:, None] * links.center
+
+
+def _products(links: PlanarLinks, alpha):
+    """`A` and, of the same products, those with the sine: `S_hk = sum of M_i L_h L_k sin(alpha_k - alpha_h)`."""
+    arm, carried = turned(alpha, links.arm), turned(alpha, _carried(links))
+    cos = jnp.triu(arm @ carried.T, 1)
+    sin = jnp.triu(arm[:, :1] * carried[:, 1] - arm[:, 1:] * carried[:, 0], 1)
+    own = links.inertia + _after(links) * jnp.sum(links.arm * links.arm, axis=1)
+    return cos + cos.T + jnp.diag(own), sin - sin.T
+
+
+def turned(alpha, x):
+    """Vectors of the links turned by their angles."""
+    c, s = jnp.cos(alpha), jnp.sin(alpha)
+    return jnp.stack([c * x[:, 0] - s * x[:, 1], s * x[:, 0] + c * x[:, 1]], axis=1)
+
+
+def summing(beta):
+    """U, which sums relative angles up to absolute ones (equation 28)."""
+    return jnp.tril(jnp.ones((beta.shape[0],) * 2, beta.dtype))
+
+
+def relative_mass_matrix(links: PlanarLinks, beta: Float[Array, " n"]) -> Float[Array, "n n"]:
+    """B of the relative angles, `B = U^T A(U beta) U` (equation 30)."""
+    u = summing(beta)
+    return u.T @ absolute_mass_matrix(links, u @ beta) @ u
+
+
+def kinetic_gradient(links: PlanarLinks, beta: Float[Array, " n"], rate: Float[Array, " n"]) -> Float[Array, " n"]:
+    """`c = dT/dbeta` at fixed rates (theorem 4, equation 31).
+
+    `c_l = -sum over h < l <= k of alpha'_h S_hk alpha'_k`: those pairs of links whose angle varies with beta_l.
+    """
+    u = summing(beta)
+    alpha_rate = u @ rate
+    _, sine = _products(links, u @ beta)
+    pairs = alpha_rate[:, None] * sine * alpha_rate
+    varying = pairs @ u  # [h, l]: sum over k >= l
+    return -jnp.sum(jnp.triu(varying, 1), axis=0)
+
+
+def gravity_torques(links: PlanarLinks, beta: Float[Array, " n"]) -> Float[Array, " n"]:
+    """Torques that the weights exert on the joints, `-dU/dbeta` (theorem 5, equation 33), N m."""
+    u = summing(beta)
+    return u.T @ _weight(links, turned(u @ beta, _carried(links)))
+
+
+def _weight(links, carried):
+    """Moments of the weights about the axes, `-dU/dalpha`."""
+    return carried[:, 0] * links.gravity[1] - carried[:, 1] * links.gravity[0]
+
+
+def planar_momentum_rates(
+    links: PlanarLinks, alpha: Float[Array, " n"], p: Float[Array, " n"], u: Float[Array, " n"]
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """The integration step of theorem 1 in absolute angles: `(alpha, p, u) -> (alpha', p')`, `p = A alpha'`.
+
+    `p' = c + gamma + u`, where `c_h = alpha'_h sum of S_hk alpha'_k` and u are torques on the links (for torques tau on
+    the joints `U^-T tau`). Without armatures. Its cost is what the source compares with articulated bodies in figure 9.
+    """
+    mass, sine = _products(links, alpha)
+    rate = cho_solve(cho_factor(mass), p)
+    return rate, rate * (sine @ rate) + _weight(links, turned(alpha, _carried(links))) + u
+
+
+class PlanarChain(AbstractFormulation):
+    """Serial chains of hinges with parallel axes, in closed form and without recursion (theorems 1 to 5).
+
+    `d/dt (B beta') = c + gamma + u` with `beta = q` but for the signs of the axes, and `dA/dt` from the sines of
+    theorem 4. `covers` looks at the directions of axes where their numbers are known, outside of traces: call it
+    once on a model that is to be passed through `jit`.
+    """
+
+    def covers(self, model):
+        reason = joints_beyond(model, Revolute, Continuous) or not_serial(model)
+        return reason or ("no joint moves" if not model.nv else _not_parallel(model))
+
+    def mass_matrix(self, model, q):
+        (q,) = self.checked(model, q)
+        links = planar_links(model)
+        mass = relative_mass_matrix(links, links.sign * q)
+        return links.sign[:, None] * mass * links.sign + jnp.diag(model.properties.armature)
+
+    def bias(self, model, q, v):
+        q, v = self.checked(model, q, v)
+        links = planar_links(model)
+        beta, rate, u = links.sign * q, links.sign * v, summing(q)
+        alpha_rate = u @ rate
+        _, sine = _products(links, u @ beta)
+        # dA/dt = -S_hk (alpha'_k - alpha'_h)
+        moved = -(sine * (alpha_rate - alpha_rate[:, None])) @ alpha_rate
+        forces = kinetic_gradient(links, beta, rate) + gravity_torques(links, beta)
+        return links.sign * (u.T @ moved - forces)
+
+    def inverse_dynamics(self, model, q, v, a, external=None):
+        q, v, a = self.checked(model, q, v, a)
+        load = external_efforts(model, q, external)
+        return combined(self.mass_matrix(model, q), self.bias(model, q, v), a, load)
+
+
+def _not_parallel(model: Model) -> str | None:
+    """The first joint whose axis is not parallel to the first one's, if the numbers are known."""
+    quaternions = model.placements.rotation
+    joints: tuple[Any, ...] = model.joints
+    if any(isinstance(x, core.Tracer) for x in (quaternions, *jax.tree.leaves(joints))):
+        return None
+    turn, first, seen = np.eye(3), None, dict.fromkeys(range(len(model.joints)), 0)
+    for name, quaternion, group in zip(model.joint_names, np.asarray(quaternions), model.topology.groups, strict=True):
+        turn = turn @ _matrix(quaternion)
+        if group < 0:
+            continue
+        axis = turn @ np.asarray(joints[group].axis)[seen[group]]
+        seen[group] += 1
+        axis = axis / np.linalg.norm(axis)
+        first = axis if first is None else first
+        if np.linalg.norm(np.cross(first, axis)) > PARALLEL:
+            return f"the axis of joint {name!r} is not parallel to that of the first"
+    return None
+
+
+def _matrix(quaternion) -> np.ndarray:
+    w, *u = quaternion / np.linalg.norm(quaternion)
+    cross = np.cross(u, np.eye(3)).T
+    return np.eye(3) + 2 * w * cross + 2 * cross @ cross

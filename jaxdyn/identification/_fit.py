@@ -1,0 +1,190 @@
+"""The entry to all fits."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn.identification._fit_problem import Problem, squares
+from jaxdyn.identification._linear import Linear
+from jaxdyn.identification._log import Log
+from jaxdyn.identification._methods import AbstractMethod, Solution
+from jaxdyn.identification._parameters import Parameters, collect, pseudo_inertia_basis
+from jaxdyn.identification._physical import GeometricPrior
+from jaxdyn.identification._result import (
+    BaseParameter,
+    FitResult,
+    FitStatus,
+    JointError,
+    LinkCheck,
+    ParameterRow,
+)
+from jaxdyn.model import Model
+from jaxdyn.simulation import System
+
+
+def fit(
+    system: Model | System,
+    logs: Log | Sequence[Log],
+    parameters: Any,
+    method: AbstractMethod | None = None,
+    *,
+    held_out: Log | Sequence[Log] = (),
+    prior: GeometricPrior | None = None,
+    weights: Any = None,
+    progress: bool | Callable[[str], None] = False,
+    throw: bool = False,
+) -> FitResult:
+    """The system whose selected parameters predict the logs best, and what the logs say about each of them.
+
+    `parameters` is a `select(...)`, or paths as it takes them. `method` is `Linear()` by default; `Physical()` keeps
+    all links bodies, `LevenbergMarquardt()`, `FirstOrder()` and `OutputError()` are others. `prior` is belief in the
+    numbers of `system` for methods that have one, by default hardly any. `weights`, `(nv,)`, are inverse
+    deviations of the joints' residuals; without them they are estimated. Directions of the parameters that no log shows
+    are named in the result, and left at the prior; a selected path to which the residual does not react at all
+    is a `ModelError`. `held_out` logs are predicted, never fitted. `progress` prints a line on stderr, or
+    calls a function with it. With `throw`, a fit that does not converge raises `ConvergenceError`.
+    """
+    logs, held_out = _as_list(logs), _as_list(held_out)
+    method = Linear() if method is None else method
+    prior = GeometricPrior() if prior is None else prior
+    selected = collect(system, parameters)
+    problem = method.problem(selected, logs)
+    _check_weights(problem, weights)
+    solution = method.solve(problem, prior, weights, _teller(progress))
+    _check_sensitivity(selected, solution)
+    unseen = method.problem(selected, held_out) if held_out else None
+    result = _result(problem, unseen, solution, method)
+    return result.checked() if throw else result
+
+
+def _as_list(logs) -> list[Log]:
+    return [logs] if isinstance(logs, Log) else list(logs)
+
+
+def _teller(progress) -> Callable[[str], None]:
+    if not isinstance(progress, bool):
+        return progress
+    if not progress:
+        return lambda line: None
+    return lambda line: print(f"\rfit: {line:<70}", end="", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _check_weights(problem: Problem, weights):
+    if weights is not None:
+        shape = np.shape(weights)
+        if shape != (len(problem.channels),) or not (np.asarray(weights) >= 0).all():
+            raise ShapeError(
+                f"weights has shape {shape}; expected {(len(problem.channels),)}, the inverse deviation of each of "
+                f"{', '.join(problem.channels)}, none negative"
+            )
+
+
+def _check_sensitivity(parameters: Parameters, solution: Solution):
+    """Every selected path must move the residual."""
+    if solution.status == FitStatus.NOT_FINITE:
+        return
+    diagonal = np.diag(solution.sums.weighted(solution.weights)[0])
+    scaled = np.sqrt(np.maximum(diagonal, 0)) * np.maximum(np.abs(solution.x), parameters.scale)
+    most, at = scaled.max(initial=0), 0
+    for path, many in parameters.paths:
+        if not scaled[at : at + many].max(initial=0) > 1e-12 * most:
+            raise ModelError(
+                f"{path!r} has no influence on what was measured; leave it out, or give logs in which it acts"
+            )
+        at += many
+
+
+def _result(problem: Problem, unseen: Problem | None, solution: Solution, method) -> FitResult:
+    parameters = problem.parameters
+    covariance, deviations = _covariance(solution)
+    groups = solution.groups
+    x0, x = np.asarray(parameters.read(), float), solution.x
+    alone = groups.observable()
+    own = np.sqrt(np.diag(covariance))
+    rows = tuple(
+        ParameterRow(name, unit, float(a), float(b), float(s) if ok else float("nan"), bool(ok))
+        for name, unit, a, b, s, ok in zip(parameters.names, parameters.units, x0, x, own, alone, strict=True)
+    )
+    base = tuple(
+        BaseParameter(name, float(a), float(b), float(s))
+        for name, a, b, s in zip(groups.base_names(), groups.values(x0), groups.values(x), deviations, strict=True)
+    )
+    dtype = parameters.read().dtype
+    return FitResult(
+        system=parameters.insert(jnp.asarray(x, dtype)),
+        status=solution.status,
+        steps=solution.steps,
+        initial_cost=solution.history[0],
+        cost=solution.history[-1],
+        parameters=rows,
+        base=base,
+        unobservable=groups.directions(),
+        condition=groups.condition,
+        errors=_errors(problem, unseen, jnp.asarray(x, dtype)),
+        physical=link_checks(parameters.insert(jnp.asarray(x, dtype)).model),
+        covariance=covariance,
+        history=solution.history,
+        method=method,
+    )
+
+
+def _covariance(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+    """Of all parameters with the unobservable ones held, and the deviations of the base parameters."""
+    h, _, square = solution.sums.weighted(solution.weights)
+    b = solution.groups.base
+    full = np.zeros((len(solution.x),) * 2)
+    if not b.size or solution.status == FitStatus.NOT_FINITE:
+        return full, np.zeros(b.size)
+    inner = h[np.ix_(b, b)]
+    scale = 1 / np.sqrt(np.diag(inner))
+    inverse = np.linalg.inv(inner * scale[:, None] * scale) * scale[:, None] * scale
+    freedom = max(float(solution.sums.count.sum()) - b.size, 1.0)
+    inverse = inverse * max(float(square), 0.0) / freedom
+    full[np.ix_(b, b)] = inverse
+    return full, np.sqrt(np.diag(inverse))
+
+
+def _errors(problem: Problem, unseen: Problem | None, x) -> tuple[JointError, ...]:
+    """Root mean squares of each channel, of residuals and of what was measured."""
+    nothing = (np.full(len(problem.channels), np.nan),) * 2
+    fitted = _rms(problem, x)
+    held = _rms(unseen, x) if unseen is not None else nothing
+    return tuple(
+        JointError(name, unit, float(a), float(b), float(c), float(d))
+        for name, unit, a, b, c, d in zip(
+            problem.channels, problem.units, fitted[0], held[0], fitted[1], held[1], strict=True
+        )
+    )
+
+
+def _rms(problem: Problem, x):
+    total, count = squares(problem, x)
+    return np.sqrt(np.asarray(total) / float(count)), problem.measured_rms()
+
+
+def link_checks(model: Model) -> tuple[LinkCheck, ...]:
+    """Whether each link of a model with mass or inertia belongs to a body, to a relative rounding of 1e-9."""
+    checks = []
+    mass, com, inertia = (np.asarray(x, float) for x in (model.links.mass, model.links.com, model.links.inertia))
+    for k, name in enumerate(model.link_names):
+        if mass[k] == 0 and not inertia[k].any():
+            continue
+        about = inertia[k] + mass[k] * (com[k] @ com[k] * np.eye(3) - np.outer(com[k], com[k]))
+        six = [about[a, b] for a, b in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))]
+        p = np.einsum("k,kab->ab", np.array([mass[k], *(mass[k] * com[k]), *six]), pseudo_inertia_basis())
+        # the rotational part about the centre of mass, against its own size: com does not hide it
+        central = np.trace(inertia[k]) / 2 * np.eye(3) - (inertia[k] + inertia[k].T) / 2
+        least = np.linalg.eigvalsh(central)[0] / max(abs(np.trace(central)), 1e-300)
+        margin = min(mass[k] / max(np.trace(p), 1e-300), least)
+        reason = ""
+        if mass[k] < 0:
+            reason = f"negative mass {mass[k]:.4g} kg"
+        elif margin < -1e-9:
+            moments = ", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh((inertia[k] + inertia[k].T) / 2))
+            reason = f"principal moments {moments} kg m^2 belong to no body"
+        checks.append(LinkCheck(name, not reason, float(margin), reason))
+    return tuple(checks)

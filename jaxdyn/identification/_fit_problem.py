@@ -1,0 +1,167 @@
+"""Residuals over many samples, and their normal equations accumulated in chunks."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn._types import Array, Float
+from jaxdyn.identification._parameters import Parameters
+
+
+class AbstractLoss(eqx.Module):
+    """A robust loss, by the weight that it gives to a residual in units of its deviation."""
+
+    @abc.abstractmethod
+    def weight(self, r: Any) -> Any:
+        """`rho'(r) / r`, at most one."""
+
+
+class Huber(AbstractLoss):
+    """Quadratic up to `limit` deviations and linear beyond: weight `min(1, limit / |r|)` (Huber 1964)."""
+
+    limit: float = 1.345
+
+    def weight(self, r):
+        return self.limit / jnp.maximum(jnp.abs(r), self.limit)
+
+
+class Cauchy(AbstractLoss):
+    """Grows as a logarithm: weight `1 / (1 + (r / limit)^2)`; ignores gross errors."""
+
+    limit: float = 2.385
+
+    def weight(self, r):
+        return 1 / (1 + (r / self.limit) ** 2)
+
+
+class Normal(NamedTuple):
+    """Sums over all samples, for each channel c: `H_c = sum w J^T J`, `g_c = sum w J^T r`, `s_c = sum w r^2`.
+
+    x is where they were computed. Of a residual that is linear in x they are all there is to know.
+    """
+
+    x: Any
+    hessian: Any
+    gradient: Any
+    square: Any
+    count: Any
+
+    def at(self, x) -> "Normal":
+        """The sums at another x, for a residual that is linear in it."""
+        d = x - self.x
+        step = self.hessian @ d
+        square = self.square + 2 * self.gradient @ d + step @ d
+        return Normal(x, self.hessian, self.gradient + step, square, self.count)
+
+    def weighted(self, weights) -> tuple[Any, Any, Any]:
+        """`(H, g, s)` over all channels with the squares of `weights`, one a channel."""
+        w = weights**2
+        total = lambda a: (w @ a.reshape(a.shape[0], -1)).reshape(a.shape[1:])
+        return total(self.hessian), total(self.gradient), total(self.square)
+
+
+class Problem(eqx.Module):
+    """A residual `residual(system, sample)`, `(channels, k)`, over samples that are stacked in chunks."""
+
+    parameters: Parameters
+    #: what was measured: a pytree of `(chunks, size, ...)`
+    samples: Any
+    #: one for samples, zero for what fills the last chunk
+    present: Float[Array, "chunks size"]
+    residual: Callable[..., Any] = eqx.field(static=True)
+    channels: tuple[str, ...] = eqx.field(static=True)
+    units: tuple[str, ...] = eqx.field(static=True)
+    #: derivatives by forward mode, for residuals with more rows than parameters
+    forward: bool = eqx.field(static=True, default=False)
+    #: root mean squares of what was measured, `(channels,)`
+    measured: Float[Array, " channels"] | None = None
+
+    def measured_rms(self) -> np.ndarray:
+        """Root mean squares of what was measured, NaN where the problem does not say."""
+        return np.full(len(self.channels), np.nan) if self.measured is None else np.asarray(self.measured)
+
+    def normal(self, x: Float[Array, " n"], weights=None, loss: AbstractLoss | None = None) -> Normal:
+        """The normal equations at x; a loss sees residuals times `weights`, `(channels,)`."""
+        n, c = x.shape[0], len(self.channels)
+        rows = lambda y, sample: self.residual(self.parameters.insert(y), sample)
+        derive = jax.jacfwd if self.forward else jax.jacrev
+
+        def one(sample, present):
+            # what fills a chunk is a copy of a sample, so that it is as finite as the others
+            j = derive(lambda y: rows(y, sample))(x)
+            r = rows(x, sample)
+            w = jnp.ones_like(r) if loss is None or weights is None else loss.weight(r * weights[:, None])
+            return r, j, w * present
+
+        def chunk(sums, block):
+            r, j, w = jax.vmap(one)(*block)
+            jw = j * w[..., None]
+            h = jnp.einsum("scki,sckj->cij", jw, j)
+            g = jnp.einsum("scki,sck->ci", jw, r)
+            s = jnp.einsum("sck,sck,sck->c", w, r, r)
+            many = jnp.broadcast_to(jnp.sum(block[1]) * r.shape[2], (c,))
+            return jax.tree.map(jnp.add, sums, (h, g, s, many)), None
+
+        zero = (jnp.zeros((c, n, n), x.dtype), jnp.zeros((c, n), x.dtype), jnp.zeros(c, x.dtype), jnp.zeros(c, x.dtype))
+        sums, _ = jax.lax.scan(chunk, zero, (self.samples, self.present))
+        return Normal(x, *sums)
+
+    def squares(self, x: Float[Array, " n"]) -> tuple[Any, Any]:
+        """Sums of squares of each channel, and how many residuals it has."""
+        rows = lambda sample: self.residual(self.parameters.insert(x), sample)
+
+        def chunk(sums, block):
+            r = jax.vmap(rows)(block[0])
+            s = jnp.einsum("sck,s->c", r * r, block[1])
+            return (sums[0] + s, sums[1] + jnp.sum(block[1]) * r.shape[2]), None
+
+        zero = (jnp.zeros(len(self.channels), x.dtype), jnp.zeros((), x.dtype))
+        return jax.lax.scan(chunk, zero, (self.samples, self.present))[0]
+
+
+@eqx.filter_jit
+def normal(problem: Problem, x, weights=None, loss=None) -> Normal:
+    """`problem.normal`, compiled."""
+    return problem.normal(x, weights, loss)
+
+
+@eqx.filter_jit
+def squares(problem: Problem, x):
+    """`problem.squares`, compiled."""
+    return problem.squares(x)
+
+
+def stacked(samples: Any, size: int) -> tuple[Any, Any]:
+    """Samples in chunks of at most `size`, the last one filled with copies, and which of them are real."""
+    many = jax.tree.leaves(samples)[0].shape[0]
+    size = max(1, min(size, many))
+    chunks = -(-many // size)
+    rows = np.minimum(np.arange(chunks * size), many - 1)
+    dtype = np.result_type(*[np.asarray(x).dtype for x in jax.tree.leaves(samples)])
+    present = (np.arange(chunks * size) < many).astype(dtype).reshape(chunks, size)
+    fold = lambda x: jnp.asarray(np.asarray(x)[rows].reshape(chunks, size, *x.shape[1:]))
+    return jax.tree.map(fold, samples), jnp.asarray(present)
+
+
+def is_linear(problem: Problem, at: Normal) -> bool:
+    """Whether the residual is linear in the parameters, tried at a distance of the size of the parameters."""
+    parameters = problem.parameters
+    x = np.asarray(at.x)
+    step = 0.3 * np.where(x != 0, np.abs(x), parameters.scale) * np.cos(1.0 + 2.3 * np.arange(x.size))
+    there = x + step
+    for rows in parameters.inertial:
+        there[rows] = 1.4 * x[rows]
+    there = jnp.asarray(there, at.x.dtype)
+    found, expected = normal(problem, there), at.at(there)
+    tolerance = 200 * np.sqrt(float(np.finfo(at.x.dtype).eps))
+    scale = np.sqrt(np.maximum(np.einsum("cii->i", np.asarray(at.hessian)), 0))
+    scale = np.maximum(scale, 1e-5 * scale.max(initial=1e-300))
+    change = np.abs(np.asarray(found.hessian - at.hessian)) / (scale[:, None] * scale)
+    square = np.abs(np.asarray(found.square - expected.square))
+    limit = tolerance * np.max(np.asarray(found.square), initial=1e-300)
+    return bool(change.max(initial=0) < tolerance and square.max(initial=0) <= limit)

@@ -1,0 +1,212 @@
+"""Selected parameters as one vector: x in the units of the leaves, and z without bounds."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn._errors import ModelError
+from jaxdyn._types import Array, Float
+from jaxdyn.identification._selection import Selection, select
+from jaxdyn.identification._slots import AbstractSlot, TenParameters
+from jaxdyn.simulation import System
+from jaxdyn.simulation._system import as_system
+
+
+class Parameters(eqx.Module):
+    """A system and the places of it that a fit may change, as one vector."""
+
+    #: before the fit
+    system: System
+    slots: tuple[AbstractSlot, ...]
+    #: each selected path with the number of its parameters
+    paths: tuple[tuple[str, int], ...] = eqx.field(static=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names in the order of the vector."""
+        return tuple(name for slot in self.slots for name in slot.names)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Units in the order of the vector."""
+        return tuple(unit for slot in self.slots for unit in slot.units)
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Least values, -inf where there are none."""
+        return np.array([x for slot in self.slots for x in slot.lower])
+
+    @property
+    def scale(self) -> np.ndarray:
+        """Magnitudes of changes that matter, where the values themselves are zero."""
+        return np.array([x for slot in self.slots for x in slot.scale])
+
+    @property
+    def inertial(self) -> np.ndarray:
+        """Positions of inertial parameters `(links, 10)`."""
+        at, rows = 0, []
+        for slot in self.slots:
+            if isinstance(slot, TenParameters):
+                rows.append(np.arange(at, at + 10))
+            at += len(slot.names)
+        return np.array(rows, int).reshape(-1, 10)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links whose ten parameters are selected."""
+        return tuple(slot.link for slot in self.slots if isinstance(slot, TenParameters))
+
+    def read(self) -> Float[Array, " n"]:
+        """The vector before the fit."""
+        return jnp.concatenate([slot.read(self.system) for slot in self.slots])
+
+    def insert(self, x: Float[Array, " n"]) -> System:
+        """The system with the vector x."""
+        system, at = self.system, 0
+        for slot in self.slots:
+            system = slot.write(system, x[at : at + len(slot.names)])
+            at += len(slot.names)
+        return system
+
+
+def collect(system: Any, selection: Any) -> Parameters:
+    """The parameters that a selection stands for in a model or system."""
+    system = as_system(system)
+    system = jax.tree.map(jnp.asarray, system)
+    if not isinstance(selection, Selection):
+        selection = select(*([selection] if isinstance(selection, str) or callable(selection) else selection))
+    groups = selection.groups(system)
+    slots = tuple(slot for _, found in groups for slot in found)
+    paths = tuple((text, sum(len(slot.names) for slot in found)) for text, found in groups)
+    for slot in slots:
+        if isinstance(slot, TenParameters) and not float(system.model.links.mass[slot.row]) > 0:
+            raise ModelError(
+                f"link {slot.link!r} has no mass before the fit, so there is no body near which to look for its "
+                "inertia; give it a guess, or leave it out of the selection"
+            )
+    return Parameters(system, slots, paths)
+
+
+# Inertia as a matrix
+
+_BASIS = np.zeros((10, 4, 4))
+_BASIS[0, 3, 3] = 1
+for _k in range(3):
+    _BASIS[1 + _k, _k, 3] = _BASIS[1 + _k, 3, _k] = 1
+for _n, (_a, _b) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
+    _I = np.zeros((3, 3))
+    _I[_a, _b] = _I[_b, _a] = 1
+    _BASIS[4 + _n, :3, :3] = np.trace(_I) / 2 * np.eye(3) - _I
+
+
+def pseudo_inertia(ten):
+    """`[[S, h], [h^T, m]]`, `S = tr(I)/2 1 - I`: positive definite for bodies and for them alone.
+
+    `ten` holds inertial parameters `(..., 10)` about a link's origin (Wensing, Kim and Slotine 2018).
+    """
+    return jnp.einsum("...k,kab->...ab", ten, jnp.asarray(_BASIS, jnp.result_type(ten)))
+
+
+def pseudo_inertia_basis() -> np.ndarray:
+    """`(10, 4, 4)`: the pseudo-inertia of each parameter alone."""
+    return _BASIS
+
+
+def interior(ten: np.ndarray, floor: float = 1e-5) -> np.ndarray:
+    """The parameters, moved to where the pseudo-inertia is definite if they are on the boundary or beyond it."""
+    p = np.einsum("k,kab->ab", ten, _BASIS)
+    mass, com = ten[0], ten[1:4] / ten[0]
+    central = p[:3, :3] - mass * np.outer(com, com)
+    values, axes = np.linalg.eigh(central)
+    least = floor * max(values.max(), 1e-6 * mass)
+    if values.min() >= least:
+        return ten
+    s = (axes * np.maximum(values, least)) @ axes.T + mass * np.outer(com, com)
+    i = np.trace(s) * np.eye(3) - s
+    return np.concatenate([ten[:4], [i[0, 0], i[0, 1], i[0, 2], i[1, 1], i[1, 2], i[2, 2]]])
+
+
+# Without bounds
+
+
+def _to_cholesky(p):
+    """Upper triangular U with `P = U U^T`."""
+    flip = lambda m: m[::-1, ::-1]
+    return flip(jnp.linalg.cholesky(flip(p)))
+
+
+def log_cholesky(ten):
+    """Ten free numbers of a body: logarithms of the diagonal of U, then what is above it; `P = U U^T`."""
+    u = _to_cholesky(pseudo_inertia(ten))
+    above = jnp.stack([u[0, 1], u[0, 2], u[1, 2], u[0, 3], u[1, 3], u[2, 3]])
+    return jnp.concatenate([jnp.log(jnp.diagonal(u)), above])
+
+
+def upper_factor(z):
+    """U with `P = U U^T` from ten free numbers."""
+    d = jnp.exp(z[:4])
+    o = jnp.zeros_like(d[0])
+    rows = ((d[0], z[4], z[5], z[7]), (o, d[1], z[6], z[8]), (o, o, d[2], z[9]), (o, o, o, d[3]))
+    return jnp.stack([jnp.stack(row) for row in rows])
+
+
+def from_log_cholesky(z):
+    """Inertial parameters of a body from ten free numbers (Rucker and Wensing 2022, with another order)."""
+    u = upper_factor(z)
+    p = u @ u.T
+    i = jnp.trace(p[:3, :3]) * jnp.eye(3, dtype=p.dtype) - p[:3, :3]
+    return jnp.concatenate([p[3:, 3], p[:3, 3], jnp.stack([i[0, 0], i[0, 1], i[0, 2], i[1, 1], i[1, 2], i[2, 2]])])
+
+
+class Chart(eqx.Module):
+    """Parameters x as functions of free numbers z: bodies by log-Cholesky, bounds by softplus, all else scaled."""
+
+    #: where z = 0 would be for scaled ones; centre and width for all
+    centre: Float[Array, " n"]
+    width: Float[Array, " n"]
+    lower: tuple[float, ...] = eqx.field(static=True)
+    inertial: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+
+    def x(self, z: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Parameters in their units."""
+        bounded = np.isfinite(self.lower)
+        low = jnp.asarray(np.where(bounded, self.lower, 0.0), z.dtype)
+        x = jnp.where(bounded, low + self.width * jax.nn.softplus(z), self.centre + self.width * z)
+        for rows in self.inertial:
+            x = x.at[np.array(rows)].set(from_log_cholesky(z[np.array(rows)]))
+        return x
+
+    def z(self, x: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Free numbers of parameters that are inside of their bounds."""
+        bounded = np.isfinite(self.lower)
+        low = jnp.asarray(np.where(bounded, self.lower, 0.0), x.dtype)
+        y = jnp.where(bounded, jnp.maximum((x - low) / self.width, 1e-12), 1.0)
+        inverse = y + jnp.log(-jnp.expm1(-y))
+        z = jnp.where(bounded, inverse, (x - self.centre) / self.width)
+        for rows in self.inertial:
+            z = z.at[np.array(rows)].set(log_cholesky(x[np.array(rows)]))
+        return z
+
+
+def chart(parameters: Parameters, start: np.ndarray) -> Chart:
+    """The chart around a start."""
+    width = np.where(start != 0, np.maximum(np.abs(start), 1e-3 * parameters.scale), parameters.scale)
+    inertial = tuple(tuple(int(k) for k in row) for row in parameters.inertial)
+    dtype = parameters.read().dtype
+    return Chart(
+        jnp.asarray(start, dtype), jnp.asarray(width, dtype), tuple(float(x) for x in parameters.lower), inertial
+    )
+
+
+def inside(parameters: Parameters, x: np.ndarray) -> np.ndarray:
+    """The vector, moved inside of bounds and of the set of bodies where it is not."""
+    x = np.array(x, float)
+    low = np.where(np.isfinite(parameters.lower), parameters.lower, -np.inf)
+    least = low + 1e-3 * parameters.scale
+    x = np.where(np.isfinite(low), np.maximum(x, least), x)
+    for rows in parameters.inertial:
+        x[rows] = interior(x[rows])
+    return x

@@ -1,0 +1,151 @@
+"""Tables out of bags of messages: MCAP files and the SQLite files of rosbag2."""
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxdyn._errors import FileAccessError, JaxdynError
+from jaxdyn.identification._read_cdr import JOINT_STATE, joint_state
+from jaxdyn.identification._read_table import LogError, Table, listed
+
+_PARTS = ("position", "velocity", "effort")
+
+
+class Message(NamedTuple):
+    """A message of a bag as it is stored."""
+
+    topic: str
+    #: type with package, such as sensor_msgs/msg/JointState
+    kind: str
+    #: `cdr` or `json`
+    encoding: str
+    #: when the bag received it, ns
+    time: int
+    data: bytes
+
+
+def read_mcap(path: Path, max_bytes: int) -> list[Table]:
+    """A table for each topic of an MCAP file that holds joint states (CDR) or JSON; needs the extra `logs`."""
+    try:
+        from mcap.exceptions import McapError  # pyright: ignore[reportMissingImports]
+        from mcap.reader import make_reader  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise JaxdynError('MCAP files need the package mcap: pip install "jaxdyn[logs]"') from error
+
+    def messages(file: Any) -> Iterator[Message]:
+        for schema, channel, message in make_reader(file).iter_messages():
+            kind = schema.name if schema else ""
+            yield Message(channel.topic, kind, channel.message_encoding, message.log_time, message.data)
+
+    _check_size(path, max_bytes)
+    try:
+        with path.open("rb") as file:
+            return tables_of(path, messages(file))
+    except OSError as error:
+        raise FileAccessError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+    except (McapError, EOFError, IndexError, RuntimeError) as error:
+        raise LogError(f"{path}: is not a whole MCAP file ({error}); recover it with `mcap recover`") from None
+
+
+def read_sqlite(path: Path, max_bytes: int) -> list[Table]:
+    """A table for each topic of a `.db3` file of rosbag2 that holds joint states."""
+    _check_size(path, max_bytes)
+    query = (
+        "SELECT topics.name, topics.type, topics.serialization_format, messages.timestamp, messages.data "
+        "FROM messages JOIN topics ON messages.topic_id = topics.id ORDER BY messages.timestamp"
+    )
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
+            return tables_of(path, (Message(*row) for row in base.execute(query)))
+    except sqlite3.Error as error:
+        raise LogError(f"{path}: is not a bag of rosbag2 ({error}); give the .db3 file of one, unpacked") from None
+
+
+def _check_size(path: Path, max_bytes: int):
+    try:
+        size = path.stat().st_size
+    except (OSError, ValueError) as error:
+        raise FileAccessError(f"{path}: cannot be read ({error}); check the path") from None
+    if size > max_bytes:
+        raise LogError(f"{path}: is larger than the {max_bytes} bytes allowed; if you trust it, raise the limit")
+
+
+def tables_of(path: Path, messages: Iterable[Message]) -> list[Table]:
+    """Messages gathered into columns: a table for each topic and each set of columns in it.
+
+    Joint states give `time` (their stamp, or the time of arrival where they bear none), `arrival`, and
+    `position.<joint>`, `velocity.<joint>`, `effort.<joint>`; JSON gives every number by the keys that lead to it.
+    """
+    rows: dict[tuple[str, tuple[str, ...]], list[list[float]]] = {}
+    skipped: dict[str, str] = {}
+    for k, message in enumerate(messages):
+        try:
+            found = _decoded(message)
+        except (ValueError, UnicodeDecodeError, RecursionError) as error:
+            raise LogError(f"{path}, topic {message.topic!r}, message {k}: {error}; record the bag again") from None
+        if found is None:
+            skipped[message.topic] = f"{message.kind or 'no type'} in {message.encoding or 'no encoding'}"
+            continue
+        rows.setdefault((message.topic, tuple(found)), []).append(list(found.values()))
+    if not rows:
+        raise LogError(
+            f"{path}: has no joint states ({JOINT_STATE} in cdr, or json); its topics are "
+            f"{listed(f'{topic}: {kind}' for topic, kind in skipped.items())}; convert it to CSV"
+        )
+    return [
+        Table(f"{path}:{topic}", dict(zip(names, np.array(cells, float).T, strict=True)), first_row=0)
+        for (topic, names), cells in rows.items()
+    ]
+
+
+def _decoded(message: Message) -> dict[str, float] | None:
+    """Columns of one message, or None where it is of a kind that is not read."""
+    arrival = message.time * 1e-9
+    if message.encoding == "json":
+        content = json.loads(message.data)
+        if _is_joint_state(content):
+            values = {part: content.get(part) or () for part in _PARTS}
+            return _joint_columns(_stamp(content, arrival), arrival, content["name"], values)
+        numbers: dict[str, float] = {}
+        _flatten("", content, numbers)
+        return {"arrival": arrival, **numbers}
+    if message.encoding == "cdr" and message.kind.replace("/msg/", "/") == JOINT_STATE.replace("/msg/", "/"):
+        state = joint_state(message.data)
+        values = {part: getattr(state, part) for part in _PARTS}
+        return _joint_columns(state.stamp or arrival, arrival, state.names, values)
+    return None
+
+
+def _joint_columns(stamp: float, arrival: float, names, values) -> dict[str, float]:
+    columns = {"time": stamp, "arrival": arrival}
+    for part, numbers in values.items():
+        if len(numbers) not in (0, len(names)):
+            raise ValueError(f"has {len(numbers)} of {part} for {len(names)} names")
+        columns |= {f"{part}.{name}": float(x) for name, x in zip(names, numbers, strict=False)}
+    return columns
+
+
+def _is_joint_state(content: Any) -> bool:
+    return isinstance(content, dict) and isinstance(content.get("name"), list) and bool(set(_PARTS) & content.keys())
+
+
+def _stamp(content: dict, arrival: float) -> float:
+    stamp = (content.get("header") or {}).get("stamp") or {}
+    return stamp.get("sec", 0) + 1e-9 * stamp.get("nanosec", stamp.get("nsec", 0)) or arrival
+
+
+def _flatten(prefix: str, value: Any, numbers: dict[str, float]):
+    """Numbers by the keys that lead to them: `a.b`, `a[0]`."""
+    if isinstance(value, bool | int | float):
+        numbers[prefix or "value"] = float(value)
+    elif isinstance(value, dict):
+        for key, x in value.items():
+            _flatten(f"{prefix}.{key}" if prefix else str(key), x, numbers)
+    elif isinstance(value, list):
+        for k, x in enumerate(value):
+            _flatten(f"{prefix}[{k}]", x, numbers)

@@ -1,0 +1,182 @@
+"""The page of a report."""
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from jaxdyn.identification._log import Log
+from jaxdyn.identification._report_svg import COLOURS, bars, curves
+
+_STYLE = """
+body { font: 14px/1.45 system-ui, sans-serif; color: #222; background: #fff; max-width: 1120px; margin: 2em auto;
+  padding: 0 1em; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin: 1.8em 0 .5em; border-bottom: 1px solid #ddd; }
+table { border-collapse: collapse; margin: .4em 0; } th { text-align: left; font-weight: 600; background: #f4f4f4; }
+td, th { padding: .15em .7em; border-bottom: 1px solid #e6e6e6; vertical-align: top; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+svg { font: 10px system-ui, sans-serif; margin: .3em .3em .3em 0; max-width: 100%; height: auto; }
+.verdict { font-size: 1.1em; padding: .7em 1em; border-left: 6px solid; background: #f8f8f8; }
+.verdict.good { border-color: #3a8f3a; }
+.verdict.fair { border-color: #d9a400; } .verdict.bad { border-color: #c03030; }
+td.good { color: #2c6e2c; } td.fair { color: #8a6800; } td.bad { color: #b02020; font-weight: 600; }
+pre { background: #f8f8f8; padding: .7em 1em; overflow-x: auto; } .scroll { overflow-x: auto; }
+"""
+
+
+def page(report: Any) -> str:
+    """The page as HTML."""
+    result, verdict = report.result, report.verdict
+    sections = [
+        f"<h1>{escape(report.title)}</h1>",
+        f'<p class="verdict {verdict.grade}">{escape(verdict.sentence)}</p>',
+        _section("Rules of the verdict", _rules(verdict)),
+        _section("Errors of the efforts", _errors(report)),
+        _section("Measured and predicted", _plots(report)),
+        _section("Residuals", _whiteness(report)),
+        _section("Parameters", _parameters(result)),
+        _section("Combinations that the logs determine", _base(result)),
+        _section("What could not be seen", _unseen(result)),
+        _section("Physical check", _physical(result)),
+        _section("The fit", _fit(result)),
+        _section(
+            "Preparation of the logs", f"<pre>{escape(str(report.preparation))}</pre>" if report.preparation else ""
+        ),
+    ]
+    title = escape(report.title)
+    head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+    view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    return "\n".join([head, view, f"<style>{_STYLE}</style></head><body>", *sections, "</body></html>", ""])
+
+
+def _section(title: str, body: str) -> str:
+    return f"<h2>{escape(title)}</h2>\n{body}" if body else ""
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Numbers to the right; a cell that is a pair has (text, class)."""
+    lines = []
+    for row in rows:
+        cells = []
+        for cell in row:
+            if isinstance(cell, tuple):
+                cells.append(f'<td class="{cell[1]}">{escape(str(cell[0]))}</td>')
+            elif isinstance(cell, float | int) and not isinstance(cell, bool):
+                cells.append(f'<td class="n">{_number(cell)}</td>')
+            else:
+                cells.append(f"<td>{escape(str(cell))}</td>")
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    head = "".join(f"<th>{escape(h)}</th>" for h in heads)
+    return f'<div class="scroll"><table><tr>{head}</tr>\n{chr(10).join(lines)}</table></div>' if lines else ""
+
+
+def _number(x: float) -> str:
+    return f"{x:.5g}" if math.isfinite(x) else "–"
+
+
+def _rules(verdict: Any) -> str:
+    return _table(("rule", "grade", "finding"), [(r.name, (r.grade, r.grade), r.finding) for r in verdict.rules])
+
+
+def _errors(report: Any) -> str:
+    rows = []
+    outside = {r.joint: r for r in report.held_out}
+    for r in report.fit:
+        o = outside.get(r.joint)
+        more = (o.rmse, o.relative, o.bias) if o else (math.nan, math.nan, math.nan)
+        rows.append((r.joint, r.unit, r.rmse, r.relative, r.bias, *more))
+    heads = ("joint", "unit", "rms, fit", "relative", "mean", "rms, held out", "relative", "mean")
+    return _table(heads, rows)
+
+
+def _plots(report: Any) -> str:
+    count = len(report.split.fit)
+    sets = (
+        ("fit", report.split.fit, report.predicted[:count]),
+        ("held out", report.split.held_out, report.predicted[count:]),
+    )
+    drawn = []
+    for k, r in enumerate(report.fit):
+        for label, logs, predicted in sets:
+            if logs:
+                t, measured, computed = _joined(logs, predicted, k)
+                lines = (
+                    ("measured", t, measured, COLOURS[0]),
+                    ("predicted", t, computed, COLOURS[1]),
+                    ("difference", t, measured - computed, COLOURS[2]),
+                )
+                drawn.append(curves(f"{r.joint}, {label}", r.unit, lines))
+    return "\n".join(drawn)
+
+
+def _joined(logs: Sequence[Log], predicted: Sequence[np.ndarray], k: int):
+    """One curve through all logs, broken between them; logs that overlap in time follow each other."""
+    t, measured, computed, end = [], [], [], -math.inf
+    for log, p in zip(logs, predicted, strict=True):
+        times = np.asarray(log.t)
+        shift = max(0.0, end - float(times[0]))
+        end = float(times[-1]) + shift
+        t += [times + shift, [end]]
+        measured += [np.asarray(log.effort[:, k]), [math.nan]]
+        computed += [p[:, k], [math.nan]]
+    return np.concatenate(t), np.concatenate(measured), np.concatenate(computed)
+
+
+def _whiteness(report: Any) -> str:
+    residuals = [r for r in (report.held_out or report.fit) if r.whiteness is not None]
+    rows = [
+        (
+            r.joint,
+            ("white" if r.whiteness.white else "not white", "good" if r.whiteness.white else "fair"),
+            r.whiteness.statistic,
+            r.whiteness.probability,
+            1e3 * r.whiteness.step,
+        )
+        for r in residuals
+    ]
+    table = _table(("joint", "Ljung-Box", "Q", "probability", "step, ms"), rows)
+    where = "held out" if report.held_out else "fit"
+    drawn = [
+        bars(f"{r.joint}, autocorrelation, {where}", r.whiteness.autocorrelation, r.whiteness.bound) for r in residuals
+    ]
+    return "\n".join([table, *drawn]) if residuals else ""
+
+
+def _parameters(result: Any) -> str:
+    rows = [
+        (p.name, p.unit, p.prior, p.value, p.deviation, p.relative, "yes" if p.observable else "no, left at the prior")
+        for p in result.parameters
+    ]
+    return _table(("parameter", "unit", "before", "after", "deviation", "%", "seen by itself"), rows)
+
+
+def _base(result: Any) -> str:
+    rows = [(b.name, b.prior, b.value, b.deviation, b.relative) for b in result.base]
+    return _table(("combination", "before", "after", "deviation", "%"), rows)
+
+
+def _unseen(result: Any) -> str:
+    if not result.unobservable:
+        return "<p>Every selected parameter shows in the logs.</p>"
+    items = "".join(f"<li>{escape(text)}</li>" for text in result.unobservable)
+    return f"<p>These directions change no effort in these logs and stay at the prior:</p><ul>{items}</ul>"
+
+
+def _physical(result: Any) -> str:
+    rows = [
+        (c.link, ("yes", "good") if c.physical else ("no", "bad"), float(c.margin), c.reason) for c in result.physical
+    ]
+    return _table(("link", "a body", "margin", "what is wrong"), rows)
+
+
+def _fit(result: Any) -> str:
+    rows = [
+        ("method", type(result.method).__name__ if result.method is not None else "–"),
+        ("status", f"{result.status.name} after {result.steps} steps"),
+        ("cost before", float(result.initial_cost)),
+        ("cost after", float(result.cost)),
+        ("condition number", float(result.condition)),
+    ]
+    return _table(("", ""), rows)

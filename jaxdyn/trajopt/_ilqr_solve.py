@@ -1,0 +1,251 @@
+"""From a problem to its solution by differential dynamic programming."""
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from jaxdyn._errors import ModelError
+from jaxdyn._types import Array, Float
+from jaxdyn.control import Plan, TrackingFeedback
+from jaxdyn.model import Model
+from jaxdyn.trajopt._ilqr import (
+    ILQRProgress,
+    Iterate,
+    Options,
+    iterate,
+    rollout,
+    start_iterate,
+    violations,
+)
+from jaxdyn.trajopt._ilqr_stage import Multipliers, augmented, end_limits, end_rows, row_limits, rows, step
+from jaxdyn.trajopt._problem import Problem
+from jaxdyn.trajopt._result import Residual, Solution, largest
+from jaxdyn.trajopt._transcription import path_sizes
+
+
+class FeedbackGains(eqx.Module):
+    """What differential dynamic programming finds beside the trajectory: `u = u_k + feedback_k (x - x_k)`."""
+
+    #: (N, nu, nx)
+    feedback: Float[Array, "*batch intervals nu nx"]
+    #: for a warm start of constraints
+    multipliers: Multipliers
+
+
+def ilqr(
+    problem: Problem,
+    *,
+    intervals: int = 100,
+    feasible_start: bool = False,
+    tolerance: Any = None,
+    penalty: Any = 1e4,
+    growth: Any = 10.0,
+    max_iterations: int = 500,
+    multipliers: Multipliers | None = None,
+    progress: bool | Callable[[ILQRProgress], Any] = False,
+    throw: bool = False,
+) -> Solution:
+    """The optimum of a problem by differential dynamic programming, with controls held over equal `intervals`.
+
+    The horizon and the whole start have to be given. Ranges of controls are kept by a projected Newton step in the
+    backward pass; ranges of states, path constraints and conditions at the end by an augmented Lagrangian with
+    `penalty` at first, multiplied by `growth` when it helps too little. Second derivatives of the dynamics are left
+    out, which makes convergence linear.
+
+    * The guess of states need not be a motion; with `feasible_start` it is replaced by the motion under the guess of
+      controls.
+    * `tolerance`, by default 1e-7 in float64 and 1e-4 in float32: of the decrease of the cost that an iteration can
+      still make, relative to `1 + |cost|`, and of all constraints in their units.
+    * `progress`: True prints a line an iteration; a function is called with an `ILQRProgress`.
+
+    The whole method is one compiled loop: `jax.vmap` over problems makes a multi-start. `cost` is differentiable in
+    every number of the problem, by the Lagrangian at the optimum; the trajectory itself is a constant to
+    differentiation, for which `solve` is there. `details.feedback` are the gains along the trajectory, which
+    `tracking_law` turns into a controller.
+    """
+    check_fixed(problem, "differential dynamic programming")
+    problem = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, problem)
+    dtype = problem.dtype
+    if tolerance is None:
+        tolerance = 1e-7 if dtype == jnp.float64 else 1e-4
+    show = _printed if progress is True else (progress or None)
+    number = lambda x: jnp.asarray(x, dtype)
+    args = problem, number(tolerance), number(penalty), number(growth), jnp.asarray(max_iterations), multipliers
+    static = intervals, feasible_start, show
+    leaves, structure = eqx.partition((args, static), eqx.is_array)
+    if any(isinstance(x, Tracer) for x in jax.tree.leaves(leaves)):
+        return _solution(leaves, structure)
+    solution = _timed(leaves, structure)
+    return solution.checked() if throw else solution
+
+
+def check_fixed(problem: Problem, method: str):
+    """Refuses what a method that simulates from a given start over a given time cannot do."""
+    why = None
+    if problem.free_duration:
+        why = "its horizon is free"
+    elif not all(problem.start.fixed) or problem.start.condition is not None:
+        why = "its start is not given in all states"
+    elif problem.coupling is not None:
+        why = "it couples start and end"
+    elif problem.bounds.control_rate is not None:
+        why = "it limits rates of controls"
+    if why:
+        raise ModelError(f"{method} cannot take this problem: {why}; use jaxdyn.trajopt.solve")
+
+
+def _timed(leaves, structure) -> Solution:
+    """Runs it, and says how long compiling and running took."""
+    flat, treedef = jax.tree.flatten(leaves)
+    static, form = jax.tree.flatten(structure)
+    shapes = tuple((x.shape, x.dtype, x.weak_type) for x in map(jnp.asarray, flat))
+    misses = _compiled.cache_info().misses
+    run, seconds, out = _compiled(treedef, shapes, tuple(static), form)
+    fresh = _compiled.cache_info().misses > misses
+    start = time.perf_counter()
+    arrays = jax.block_until_ready(run(*flat))
+    elapsed = time.perf_counter() - start
+    solution = eqx.combine(jax.tree.unflatten(out[0], arrays), out[1])
+    object.__setattr__(solution, "compile_seconds", seconds if fresh else 0.0)
+    object.__setattr__(solution, "run_seconds", elapsed)
+    return solution
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(treedef, shapes, static, form):
+    start = time.perf_counter()
+    structure = jax.tree.unflatten(form, static)
+    out: list[Any] = []
+
+    def run(*leaves):
+        arrays, rest = eqx.partition(_solution(jax.tree.unflatten(treedef, leaves), structure), eqx.is_array)
+        flat, shape = jax.tree.flatten(arrays)
+        out[:] = [shape, rest]
+        return flat
+
+    wanted = [jax.ShapeDtypeStruct(s, d, weak_type=w) for s, d, w in shapes]
+    compiled = jax.jit(run).lower(*wanted).compile()
+    return compiled, time.perf_counter() - start, tuple(out)
+
+
+def _solution(leaves, structure) -> Solution:
+    args, (intervals, feasible, show) = eqx.combine(leaves, structure)
+    problem, tolerance, penalty, growth, count, multipliers = args
+    options = Options(tolerance, penalty, growth, count, show)
+    frozen = jax.lax.stop_gradient(problem)
+    x, u = guess(frozen, intervals, feasible)
+    end = iterate(frozen, options, start_iterate(frozen, options, x, u, jax.lax.stop_gradient(multipliers)))
+    return described(problem, end)
+
+
+def guess(problem: Problem, intervals: int, feasible: bool):
+    """States at the nodes and controls of the intervals, the latter within their ranges."""
+    s = jnp.arange(intervals + 1, dtype=problem.dtype) / intervals
+    x, _ = problem.guess.at(s)
+    _, u = problem.guess.at((s[1:] + s[:-1]) / 2)
+    u = jnp.clip(u, problem.bounds.lower_control, problem.bounds.upper_control)
+    x = x.at[0].set(problem.start.value)
+    return (rollout(problem, x[0], u) if feasible else x), u
+
+
+def described(problem: Problem, s: Iterate) -> Solution:
+    """The solution with its cost, residuals and gains."""
+    n = s.u.shape[0]
+    t = jnp.arange(n + 1) * (problem.duration / n)
+    found = residuals(jax.lax.stop_gradient(problem), s.x, s.u, jax.lax.stop_gradient(t))
+    return Solution(
+        t,
+        s.x,
+        jnp.concatenate([s.u, s.u[-1:]]),
+        problem.duration,
+        _cost(problem, s),
+        s.status,
+        s.count,
+        largest(found),
+        s.optimality,
+        problem,
+        found,
+        FeedbackGains(s.gains.feedback, s.multipliers),
+    )
+
+
+def _cost(problem: Problem, s: Iterate):
+    """The cost, with the derivative of the Lagrangian at the optimum in the numbers of the problem."""
+    b, m = problem.bounds, s.multipliers
+    n = s.u.shape[0]
+    h = problem.duration / n
+    t = jnp.arange(n) * h
+    u = jnp.where(s.u <= b.lower_control, b.lower_control, jnp.where(s.u >= b.upper_control, b.upper_control, s.u))
+    x = s.x.at[0].set(problem.start.value)
+    after, costs = jax.vmap(lambda t, x, u: step(problem, t, h, x, u))(t, x[:-1], u)
+    costate = jnp.concatenate([s.gains.costate[1:], _end_costate(problem, s)[None]])
+    defects = jnp.sum(jax.lax.stop_gradient(costate) * (after - s.x[1:]))
+    limits = row_limits(problem)
+    extra = jax.vmap(lambda t, x, u, y: augmented(rows(problem, t, x, u), y, m.penalty, limits)[0])
+    c = end_rows(problem, problem.duration, x[-1], u[-1])
+    added = jnp.sum(extra(t, x[:-1], u, m.inner))
+    added = added + augmented(c, m.end, m.penalty, end_limits(problem, c.shape[0]))[0]
+    cost = jnp.sum(costs) + problem.final_cost(problem.duration, x[-1])
+    zero = defects + added
+    return cost + (zero - jax.lax.stop_gradient(zero))
+
+
+def _end_costate(problem: Problem, s: Iterate):
+    """Gradient of the cost of the end, with what its rows add."""
+    frozen = jax.lax.stop_gradient(problem)
+
+    def total(x):
+        c = end_rows(frozen, frozen.duration, x, s.u[-1])
+        more = augmented(c, s.multipliers.end, s.multipliers.penalty, end_limits(frozen, c.shape[0]))[0]
+        return frozen.final_cost(frozen.duration, x) + more
+
+    return jax.grad(total)(s.x[-1])
+
+
+def residuals(problem: Problem, x, u, t) -> tuple[Residual, ...]:
+    """Violations of the dynamics and of all other constraints, with times and names."""
+    inner, end = violations(problem, x, u)
+    nx, d = problem.nx, problem.dynamics
+    names = tuple(f"{c.name} {k}" for c, n in zip(problem.path, path_sizes(problem), strict=True) for k in range(n))
+    size = nx + len(names)
+    both = jnp.abs(jnp.concatenate([inner, end[None, :size]]))
+    h = problem.duration / u.shape[0]
+    after = jax.vmap(lambda t, x, u: step(problem, t, h, x, u)[0])
+    gaps = jnp.abs(after(t[:-1], x[:-1], u) - x[1:])
+    last = jnp.abs(end[None, size:])
+    out = [
+        Residual("dynamics", d.state_names, t[:-1], gaps),
+        Residual("bounds", d.state_names, t, both[:, :nx]),
+        Residual("path constraints", names, t, both[:, nx:]),
+        Residual("end", tuple(f"row {k}" for k in range(last.shape[1])), t[-1:], last),
+    ]
+    return tuple(r for r in out if r.amount.size)
+
+
+def tracking_law(model: Model, solution: Solution) -> TrackingFeedback:
+    """A controller for `simulate` out of a solution of `ilqr` for a robot: `u_k + feedback_k (x - x_k(t))`.
+
+    Controls are held over intervals, gains and states are interpolated.
+    """
+    inputs = getattr(solution.problem.dynamics, "inputs", None)
+    if inputs is None:
+        raise ModelError(f"{type(solution.problem.dynamics).__name__} drives no joints; tracking_law needs a Robot")
+    q, v = solution.x[:, : model.nq], solution.x[:, model.nq :]
+    plan = Plan(solution.t, q, v, solution.u @ inputs.T, hold=True)
+    gain = -solution.details.feedback
+    return TrackingFeedback(model, plan, jnp.concatenate([gain, gain[-1:]]), inputs)
+
+
+def _printed(p: ILQRProgress):
+    text = (
+        f"{int(p.iteration):4d}  cost {float(p.cost):.8g}  violation {float(p.violation):.1e}  gap {float(p.gap):.1e}"
+    )
+    more = f"  optimality {float(p.optimality):.1e}  step {float(p.step):.2g}  penalty {float(p.penalty):.0e}"
+    print(text + more)  # noqa: T201

@@ -1,0 +1,82 @@
+"""Meshes that follow the solution: an estimate of the error of each interval, and intervals cut where it is large."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn._types import Array, Float
+from jaxdyn.trajopt._interior_point_solve import Discretised, solve
+from jaxdyn.trajopt._problem import Problem
+from jaxdyn.trajopt._result import Solution, SolveStatus
+
+
+def interval_errors(solution: Solution) -> Float[Array, "intervals nx"]:
+    """By how much the motion between the nodes misses the dynamics, in units of the state.
+
+    The integral of `|xdot - f(t, x, u)|` over each interval, by a rule of four points, where x is the cubic with the
+    values and derivatives of the nodes and u the quadratic through the controls (Kelly 2017, section 5.4; Betts 2010,
+    section 4.7). For solutions of `solve` by
+    collocation.
+    """
+    assert isinstance(solution.details, Discretised)
+    return _errors(solution.problem, solution.t, solution.x, solution.u, solution.details.middle)
+
+
+@eqx.filter_jit
+def _errors(problem: Problem, t, x, u, middle):
+    rate = jax.vmap(problem.dynamics.rate)
+    f = rate(t, x, u)
+    h = (t[1:] - t[:-1])[:, None]
+    points, weights = np.polynomial.legendre.leggauss(4)
+    out = jnp.zeros_like(x[:-1])
+    for p, w in zip((points + 1) / 2, weights / 2, strict=True):
+        a, b = (1 + 2 * p) * (1 - p) ** 2, p * p * (3 - 2 * p)
+        c, d = p * (1 - p) ** 2, p * p * (p - 1)
+        at = a * x[:-1] + b * x[1:] + h * (c * f[:-1] + d * f[1:])
+        slope = 6 * p * (1 - p) * (x[1:] - x[:-1]) / h
+        slope = slope + (1 - 4 * p + 3 * p * p) * f[:-1] + (3 * p * p - 2 * p) * f[1:]
+        control = (1 - p) * (1 - 2 * p) * u[:-1] + 4 * p * (1 - p) * middle + p * (2 * p - 1) * u[1:]
+        out = out + w * h * jnp.abs(slope - rate(t[:-1] + p * h[:, 0], at, control))
+    return out
+
+
+def refined_mesh(mesh: Any, errors: Any, tolerance: float, order: int = 4, pieces: int = 4) -> np.ndarray:
+    """A mesh whose intervals with errors above the tolerance are cut into up to `pieces` equal ones.
+
+    The number is the one for which an error of the given order would fall to the tolerance.
+    """
+    mesh, worst = np.asarray(mesh, float), np.asarray(errors, float).max(axis=1)
+    needed = np.ceil((np.maximum(worst, 1e-300) / tolerance) ** (1 / order))
+    counts = np.clip(needed, 1, pieces).astype(int)
+    parts = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(mesh[:-1], mesh[1:], counts, strict=True)]
+    return np.append(np.concatenate(parts), mesh[-1])
+
+
+def solve_refined(
+    problem: Problem,
+    *,
+    error: float = 1e-6,
+    rounds: int = 6,
+    intervals: int = 20,
+    mesh: Any = None,
+    barrier: float = 1e-4,
+    **options: Any,
+) -> Sequence[Solution]:
+    """Solves on finer and finer meshes until the error of every interval is below `error`, or for so many rounds.
+
+    Each round begins at the solution before, with the given barrier parameter, and compiles anew. `options` are those
+    of `solve`. The last solution is the finest; a round that is not solved ends it.
+    """
+    mesh = np.linspace(0, 1, intervals + 1) if mesh is None else np.asarray(mesh, float)
+    found = [solve(problem, mesh=jnp.asarray(mesh), **options)]
+    while len(found) < rounds and int(found[-1].status) == SolveStatus.SOLVED:
+        errors = np.asarray(interval_errors(found[-1]))
+        if errors.max() <= error:
+            break
+        mesh = refined_mesh(mesh, errors, error)
+        found.append(solve(problem.with_guess(found[-1].guess), mesh=jnp.asarray(mesh), barrier=barrier, **options))
+    return found

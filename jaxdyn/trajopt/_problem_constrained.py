@@ -1,0 +1,105 @@
+"""Robots under constraints, whose motion and contact forces are planned together."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import block_diag
+
+from jaxdyn._errors import ModelError
+from jaxdyn._types import Array, Float
+from jaxdyn.constraints._contract import AbstractConstraint
+from jaxdyn.constraints._evaluate import (
+    as_constraints,
+    bias,
+    evaluated,
+    holonomic_rows,
+    linearised,
+    residuals,
+    row_slices,
+)
+from jaxdyn.dynamics import forward_dynamics, passive_forces
+from jaxdyn.kinematics import neutral
+from jaxdyn.model import Model
+from jaxdyn.simulation import velocity_names
+from jaxdyn.trajopt._problem_dynamics import (
+    AbstractConstrainedDynamics,
+    Constrained,
+    _check_coordinates,
+    actuated_columns,
+    state_names,
+)
+
+
+class ConstrainedRobot(AbstractConstrainedDynamics):
+    """A robot on a surface or with closed loops: `x = (q, v)`, controls are efforts and then multipliers.
+
+        M a + h = inputs tau + passive efforts + A^T lambda,    A a + gamma = 0,    g(q) = 0,    A v = b
+
+    (McClamroch 1986, sections 3 to 5). As the multipliers are among the controls, costs may weigh contact forces,
+    and bounds keep them within limits: a lower bound of zero makes a contact one-sided. Where rows depend on each
+    other, as those of a spatial loop of a planar mechanism do, lambda is kept in the space of the independent ones.
+    """
+
+    model: Model
+    constraints: tuple[AbstractConstraint, ...]
+    #: how efforts act on the velocity coordinates, `(nv, efforts)`
+    inputs: Float[Array, "*batch nv efforts"]
+    #: independent combinations of the rows, `(rank, rows)`
+    basis: Float[Array, "*batch rank rows"]
+    state_names: tuple[str, ...] = eqx.field(static=True)
+    control_names: tuple[str, ...] = eqx.field(static=True)
+    num_forces: int = eqx.field(static=True)
+    num_invariants: int = eqx.field(static=True)
+
+    def __init__(self, model: Model, constraints: Any, actuated: tuple[str, ...] | None = None, at: Any = None):
+        """`actuated` as for `Robot`; `at` is a configuration in which independent rows are told from dependent ones, by
+        default the neutral one."""
+        _check_coordinates(model)
+        self.model, self.constraints = model, as_constraints(constraints)
+        columns = actuated_columns(model, actuated)
+        self.inputs = jnp.asarray(np.eye(model.nv)[:, columns], model.dtype)
+        self.basis = _basis(model, self.constraints, neutral(model) if at is None else jnp.asarray(at))
+        rank, rows = self.basis.shape
+        holonomic = holonomic_rows(model, self.constraints)
+        if rank < rows and not holonomic.all():
+            raise ModelError("rows of nonholonomic constraints depend on others here; leave out the dependent ones")
+        self.num_forces, self.num_invariants = rank, rank + (rank if holonomic.all() else int(holonomic.sum()))
+        self.state_names = state_names(model)
+        slices = row_slices(model, self.constraints).items()
+        of_rows = [f"{name}.{k}" for name, s in slices for k in range(s.stop - s.start)]
+        multipliers = of_rows if rank == rows else [f"multiplier.{k}" for k in range(rank)]
+        names = [name for name, _ in velocity_names(model)]
+        self.control_names = (*(names[k] for k in columns), *multipliers)
+
+    def multipliers(self, u):
+        """`lambda`, one a row of the constraints, out of the controls."""
+        return self.basis.T @ u[self.inputs.shape[1] :]
+
+    def rate(self, t, x, u):
+        return self.constrained(t, x, u).rate
+
+    def constrained(self, t, x, u):
+        model = self.model
+        q, v = x[: model.nq], x[model.nq :]
+        at = evaluated(model, t, q, v)
+        jacobian, drift = linearised(model, self.constraints, at)
+        effort = self.inputs @ u[: self.inputs.shape[1]] + passive_forces(model, q, v)
+        a = forward_dynamics(model, q, v, effort + jacobian.T @ self.multipliers(u))
+        forces = self.basis @ (jacobian @ a + bias(model, self.constraints, at))
+        holonomic = holonomic_rows(model, self.constraints)
+        first = self.basis if holonomic.all() else jnp.eye(holonomic.size, dtype=x.dtype)[holonomic]
+        position = first @ residuals(model, self.constraints, at)
+        invariants = jnp.concatenate([position, self.basis @ (jacobian @ v - drift)])
+        correction = block_diag(jacobian.T @ first.T, jacobian.T @ self.basis.T)
+        return Constrained(jnp.concatenate([v, a]), forces, invariants, correction)
+
+
+def _basis(model: Model, constraints, q) -> Any:
+    """Rows that span those of the Jacobian: all of them, or left singular vectors."""
+    jacobian = linearised(model, constraints, evaluated(model, 0.0, q, jnp.zeros(model.nv, q.dtype)))[0]
+    u, s, _ = np.linalg.svd(np.asarray(jacobian))
+    rank = int((s > 1e-6 * max(s.max(initial=0), 1e-300)).sum())
+    full = rank == jacobian.shape[0]
+    return jnp.asarray(np.eye(rank) if full else u[:, :rank].T, model.dtype)

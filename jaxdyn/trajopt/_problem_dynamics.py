@@ -1,0 +1,168 @@
+"""What moves: a vector field, a robot, and the contracts that a problem knows."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn._errors import ModelError
+from jaxdyn._types import Array, Float
+from jaxdyn.joints import has_vector_rate
+from jaxdyn.model import Limits, Model
+from jaxdyn.simulation import System, coordinate_names, velocity_names
+from jaxdyn.simulation._function import as_function
+from jaxdyn.simulation._system import as_system
+
+
+class AbstractDynamics(eqx.Module):
+    """A state `(nx,)` that moves under controls `(nu,)`: `xdot = f(t, x, u)`.
+
+    Numbers are leaves, and have derivatives; names are structure and appear in messages.
+    """
+
+    #: one a state
+    state_names: eqx.AbstractVar[tuple[str, ...]]
+    #: one a control
+    control_names: eqx.AbstractVar[tuple[str, ...]]
+
+    @abc.abstractmethod
+    def rate(self, t, x, u) -> Any:
+        """The derivative `(nx,)` of the state at time t (s), under controls u."""
+
+    @property
+    def nx(self) -> int:
+        """Number of states."""
+        return len(self.state_names)
+
+    @property
+    def nu(self) -> int:
+        """Number of controls."""
+        return len(self.control_names)
+
+
+class VectorField(AbstractDynamics):
+    """Any `xdot = function(t, x, u, parameters)`, `parameters` being a pytree of numbers."""
+
+    function: Callable[..., Any] = eqx.field(converter=as_function)
+    state_names: tuple[str, ...] = eqx.field(static=True)
+    control_names: tuple[str, ...] = eqx.field(static=True)
+    parameters: Any = None
+
+    def rate(self, t, x, u):
+        return jnp.asarray(self.function(t, x, u, self.parameters))
+
+
+class Robot(AbstractDynamics):
+    """A tree of links with `x = (q, v)` and the efforts of some joints for controls.
+
+    `M(q) vdot + h(q, v) = inputs u + passive efforts + those of the system's parts`, `qdot = v`: the equations of
+    `simulate`, for coordinates that form a vector. Parts with states of their own are refused.
+    """
+
+    system: System
+    #: how controls act on the velocity coordinates, `(nv, nu)`
+    inputs: Float[Array, "*batch nv nu"]
+    state_names: tuple[str, ...] = eqx.field(static=True)
+    control_names: tuple[str, ...] = eqx.field(static=True)
+
+    def __init__(self, system: Model | System, actuated: tuple[str, ...] | None = None):
+        """`actuated` are names of joints; by default those with actuators, or all if the model has none."""
+        self.system = as_system(system)
+        model = self.system.model
+        _check_coordinates(model)
+        _check_parts(self.system)
+        columns = actuated_columns(model, actuated)
+        names = [name for name, _ in velocity_names(model)]
+        self.inputs = jnp.asarray(np.eye(model.nv)[:, columns], model.dtype)
+        self.state_names = state_names(model)
+        self.control_names = tuple(names[k] for k in columns)
+
+    @property
+    def model(self) -> Model:
+        """The robot."""
+        return self.system.model
+
+    def rate(self, t, x, u):
+        q, v = x[: self.model.nq], x[self.model.nq :]
+        state = self.system.initial(q, v, t)
+        action = self.system.action(t, state)
+        effort = action.effort + self.inputs @ u
+        a = self.system.motion.acceleration(self.model, t, q, v, effort, action.external)
+        return jnp.concatenate([v, a])
+
+
+class Constrained(NamedTuple):
+    """What constrained dynamics say about one instant."""
+
+    #: xdot, `(nx,)`
+    rate: Any
+    #: `(num_forces,)`, zero where the last controls are what the constraint makes of state and other controls
+    forces: Any
+    #: `(num_invariants,)`, zero on the constraint and its velocity level
+    invariants: Any
+    #: `(nx, num_invariants)`, how corrections move the state
+    correction: Any
+
+
+class AbstractConstrainedDynamics(AbstractDynamics):
+    """Dynamics whose last controls are forces that a constraint determines.
+
+    Along a motion `forces(t, x, u) = 0`, regular in the last `num_forces` entries of u, and `invariants(t, x) = 0`,
+    which the exact motion keeps and a discrete one would leave. The latter is held by unknown corrections c, as many
+    as there are invariants, in `xdot = rate(t, x, u) + correction(t, x) c`, that vanish with the length of the
+    intervals (Gear, Gupta and Leimkuhler 1985; Posa, Kuindersma and Tedrake 2016).
+    """
+
+    #: number of controls, the last ones, that follow from the others
+    num_forces: eqx.AbstractVar[int]
+    #: number of invariants
+    num_invariants: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def constrained(self, t, x, u) -> Constrained:
+        """Everything at one instant; its `rate` is that of the method of this name."""
+
+
+def state_names(model: Model) -> tuple[str, ...]:
+    """Names of positions and velocities."""
+    return tuple(f"q.{n}" for n, _ in coordinate_names(model)) + tuple(f"v.{n}" for n, _ in velocity_names(model))
+
+
+def actuated_columns(model: Model, actuated: tuple[str, ...] | None) -> list[int]:
+    """Velocity coordinates of the joints given, of those with actuators, or all."""
+    if actuated is None:
+        actuated = tuple(dict.fromkeys(a.joint for a in model.actuators))
+        if not actuated:
+            return list(range(model.nv))
+    return [k for name in actuated for k in range(*model.joint(name).v.indices(model.nv))]
+
+
+def limits_of(dynamics: Any) -> Limits | None:
+    """The joint limits of a robot's model, or None."""
+    model = getattr(dynamics, "model", None)
+    return model.limits if isinstance(model, Model) else None
+
+
+def _check_coordinates(model: Model):
+    views = [model.joint(n) for n in model.joint_names]
+    names = [v.name for v in views if not has_vector_rate(v.joint)]
+    if names:
+        raise ModelError(
+            f"joints {names} have coordinates that are no vector, which a trajectory is made of; give them angles, "
+            "with joints such as SphericalZYX and Prismatic in place of Spherical, Free and Planar"
+        )
+
+
+def _check_parts(system: System):
+    zeros = lambda n: jnp.zeros(n, system.model.dtype)
+    initial = jax.eval_shape(lambda: system.initial(zeros(system.model.nq), zeros(system.model.nv)).parts)
+    names = [type(p).__name__ for p, s in zip(system.parts, initial or (), strict=True) if s is not None]
+    if names:
+        raise ModelError(
+            f"parts {names} have states of their own, which a Robot has no place for; write their equations and the "
+            "robot's into a VectorField"
+        )

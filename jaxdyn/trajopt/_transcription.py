@@ -1,0 +1,229 @@
+"""The contract of a transcription: a problem over time as one in finitely many variables, interval by interval.
+
+States `s_k = (x, u, T, x_0)` sit at the nodes of a mesh; the last two, constant, are there if the horizon is free or
+the ends are coupled. Variables `m_k` sit inside of intervals. An interval gives equations `c(s_k, m_k, s_{k+1}) = 0`,
+which can be solved for the *dependent* ones of `(m_k, s_{k+1})`, a cost, and rows that have ranges.
+"""
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn.trajopt._problem import Problem
+from jaxdyn.trajopt._problem_dynamics import AbstractConstrainedDynamics
+from jaxdyn.trajopt._riccati import Shape
+
+
+class Interval(NamedTuple):
+    """One interval of a mesh, in parts of the horizon."""
+
+    start: Any
+    end: Any
+
+
+class Node(NamedTuple):
+    """What a state of the transcription is made of."""
+
+    t: Any
+    x: Any
+    u: Any
+    #: s
+    horizon: Any
+
+
+class Point(NamedTuple):
+    """What a problem says about one instant `(t, x, u)`."""
+
+    #: xdot
+    rate: Any
+    #: integrand of the cost
+    cost: Any
+    #: rows of the path constraints
+    path: Any
+    #: for constrained dynamics: equation of the forces, invariants, and corrections `(nx, invariants)`
+    forces: Any
+    invariants: Any
+    correction: Any
+
+
+class AbstractTranscription(eqx.Module):
+    """A way to write dynamics and cost of an interval in finitely many variables."""
+
+    @property
+    @abc.abstractmethod
+    def explicit(self) -> bool:
+        """Whether the instants at which a problem is looked at do not depend on what is seen at others."""
+
+    @abc.abstractmethod
+    def layout(self, problem: Problem) -> "Layout":
+        """Sizes and places of the variables."""
+
+    @abc.abstractmethod
+    def interval(self, problem: Problem, layout: "Layout", at: Interval, s, m, s1, field) -> tuple[Any, Any, Any]:
+        """`(cost, equations, rows)` of an interval, which sees the problem through `field(t, x, u) -> Point` alone."""
+
+    @abc.abstractmethod
+    def row_limits(self, problem: Problem, layout: "Layout") -> tuple[Any, Any]:
+        """Ranges of the rows."""
+
+    @abc.abstractmethod
+    def inner_limits(self, problem: Problem, layout: "Layout") -> tuple[Any, Any]:
+        """Ranges of the variables m."""
+
+    @abc.abstractmethod
+    def inner_guess(self, problem: Problem, layout: "Layout", at: Interval) -> Any:
+        """First values of m in an interval."""
+
+    @abc.abstractmethod
+    def middle_control(self, problem: Problem, layout: "Layout", s, m, s1) -> Any:
+        """The control in the middle of an interval."""
+
+
+class Layout(NamedTuple):
+    """Sizes of `s = (x, u, T, x_0)` and `m`; static."""
+
+    nx: int
+    #: controls at nodes: none where they are held over intervals
+    nu: int
+    #: names of the entries of m, for messages, each beginning with the kind ("state", "control", "correction")
+    inner: tuple[str, ...]
+    #: which entries of m are dependent
+    inner_dependent: tuple[int, ...]
+    free: bool
+    coupled: bool
+    #: dependent controls at the node, the last ones
+    forces: int = 0
+
+    @property
+    def ns(self) -> int:
+        return self.nx + self.nu + self.constants
+
+    @property
+    def constants(self) -> int:
+        return int(self.free) + (self.nx if self.coupled else 0)
+
+    @property
+    def shape(self) -> Shape:
+        nm, plain = len(self.inner), self.nx + self.nu
+        ends = [*range(self.nx), *range(plain - self.forces, self.ns)]
+        return Shape(self.ns, nm, (*self.inner_dependent, *(nm + k for k in ends)))
+
+
+def layout_of(problem: Problem, inner, inner_dependent, node_controls=True) -> Layout:
+    """The layout of a transcription with these variables inside of intervals."""
+    forces = num_forces(problem)
+    nu = problem.nu if node_controls else 0
+    coupled = problem.coupling is not None
+    return Layout(
+        problem.nx, nu, inner, inner_dependent, problem.free_duration, coupled, forces if node_controls else 0
+    )
+
+
+def num_forces(problem: Problem) -> int:
+    """Controls that constraints determine."""
+    d = problem.dynamics
+    return d.num_forces if isinstance(d, AbstractConstrainedDynamics) else 0
+
+
+def num_invariants(problem: Problem) -> int:
+    """Invariants of constrained dynamics."""
+    d = problem.dynamics
+    return d.num_invariants if isinstance(d, AbstractConstrainedDynamics) else 0
+
+
+def node(problem: Problem, layout: Layout, fraction, s) -> Node:
+    """The parts of a state of the transcription at a fraction of the horizon."""
+    x, u = s[: layout.nx], s[layout.nx : layout.nx + layout.nu]
+    horizon = s[layout.nx + layout.nu] if layout.free else problem.duration.astype(s.dtype)
+    return Node(fraction * horizon, x, u, horizon)
+
+
+def seen(problem: Problem, t, x, u) -> Point:
+    """The problem at one instant."""
+    d = problem.dynamics
+    if isinstance(d, AbstractConstrainedDynamics):
+        rate, *rest = d.constrained(t, x, u)
+    else:
+        rate, rest = d.rate(t, x, u), [jnp.zeros(n, x.dtype) for n in (0, 0, (x.shape[0], 0))]
+    rate = jnp.asarray(rate, x.dtype)
+    return Point(rate, problem.running_cost(t, x, u), path_rows(problem, t, x, u), *rest)
+
+
+def path_rows(problem: Problem, t, x, u):
+    """Values of all path constraints."""
+    parts = [c.rows(t, x, u).astype(x.dtype) for c in problem.path]
+    return jnp.concatenate(parts) if parts else jnp.zeros(0, x.dtype)
+
+
+def path_limits(problem: Problem):
+    """Their ranges."""
+    sizes = path_sizes(problem)
+    wide = lambda b: [jnp.broadcast_to(getattr(c, b), (n,)) for c, n in zip(problem.path, sizes, strict=True)]
+    empty = [jnp.zeros(0, problem.dtype)]
+    return jnp.concatenate(empty + wide("lower")), jnp.concatenate(empty + wide("upper"))
+
+
+def path_sizes(problem: Problem) -> list[int]:
+    """Numbers of rows of the path constraints."""
+    x, u = (jax.ShapeDtypeStruct((n,), problem.dtype) for n in (problem.nx, problem.nu))
+    t = jax.ShapeDtypeStruct((), problem.dtype)
+    return [jax.eval_shape(c.rows, t, x, u).shape[0] for c in problem.path]
+
+
+def state_limits(problem: Problem, layout: Layout, count: int):
+    """Ranges of all states `(nodes, ns)`; given ones, and constants but at the end, are without."""
+    b, dtype = problem.bounds, problem.dtype
+    nx, nu = layout.nx, layout.nu
+
+    def rows(state, control, horizon, none):
+        row = jnp.concatenate([state, control[:nu], jnp.full(layout.constants, none, dtype)])
+        out = jnp.broadcast_to(row, (count, layout.ns))
+        out = out.at[0, np.array(problem.start.rows, int)].set(none)
+        out = out.at[-1, np.array(problem.end.rows, int)].set(none)
+        return out.at[-1, nx + nu].set(horizon) if layout.free else out
+
+    low, high = problem.duration_range
+    return rows(b.lower_state, b.lower_control, low, -np.inf), rows(b.upper_state, b.upper_control, high, np.inf)
+
+
+def start_residual(problem: Problem, layout: Layout, s0):
+    """What vanishes at the start: the boundary, the copy of the state, and what constraints ask of the state."""
+    at = node(problem, layout, jnp.zeros((), s0.dtype), s0)
+    rows = [problem.start.residual(at.x)]
+    if layout.coupled:
+        rows.append(s0[-layout.nx :] - at.x)
+    d = problem.dynamics
+    if isinstance(d, AbstractConstrainedDynamics):
+        seen = d.constrained(at.t, at.x, at.u)
+        rows += [seen.forces] if all(problem.start.fixed) else [seen.forces, seen.invariants]
+    return jnp.concatenate(rows)
+
+
+def end_residual(problem: Problem, layout: Layout, s1):
+    """What vanishes at the end: the boundary and the coupling with the start."""
+    at = node(problem, layout, jnp.ones((), s1.dtype), s1)
+    rows = [problem.end.residual(at.x)]
+    if layout.coupled:
+        rows.append(jnp.atleast_1d(problem.coupling(s1[-layout.nx :], at.x)).astype(s1.dtype))
+    return jnp.concatenate(rows)
+
+
+def node_guess(problem: Problem, layout: Layout, fractions):
+    """First values of all states."""
+    x, u = problem.guess.at(fractions)
+    dtype = problem.dtype
+    constants = [problem.duration[None]] if layout.free else []
+    constants += [x[0]] if layout.coupled else []
+    constant = jnp.concatenate([jnp.zeros(0, dtype), *constants])
+    wide = jnp.broadcast_to(constant, (fractions.shape[0], layout.constants))
+    return jnp.concatenate([x, u[:, : layout.nu], wide], axis=1).astype(dtype)
+
+
+def held(layout: Layout, s, s1):
+    """Constants do not change."""
+    first = layout.nx + layout.nu
+    return s1[first:] - s[first:]

@@ -1,0 +1,123 @@
+"""Motors, drives, rotors and friction against closed forms."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.actuators import DcMotor, Drive, add_rotor, drive, joint_friction
+from jaxdyn.simulation import State, cubic_signal, simulate
+
+
+def flywheel(inertia=0.01, damping=0.0):
+    """One body on an axis that gravity does not turn."""
+    body = jd.spatial.Inertia(1.0, jnp.zeros(3), inertia * jnp.eye(3))
+    return jd.ModelBuilder().add_link("wheel", "world", jd.joints.Revolute([0, 0, 1]), body, damping=damping).build()
+
+
+def test_a_motor_without_inductance_has_the_torque_of_its_equation():
+    model = flywheel()
+    motor = DcMotor(model.joint_names[0], 12.0, constant=0.05, resistance=2.0)
+    effort = motor.act(model, 0.0, jnp.zeros(1), jnp.array([3.0]), None).effort
+    assert abs(effort[0] - 0.29625) < 1e-12  # K (V - K w) / R
+
+
+def test_poles_and_gain_of_a_motor_with_inductance():
+    model = flywheel(0.01, damping=0.1)
+    motor = DcMotor(model.joint_names[0], 1.0, constant=0.01, resistance=1.0, inductance=0.5)
+    system = jd.System(model, (motor,))
+
+    def rate(y):
+        found = system.rate(0.0, State(jnp.zeros(1), y[:1], (y[1],)))
+        return jnp.concatenate([found.v, found.parts[0][None]])
+
+    a = jax.jacfwd(rate)(jnp.zeros(2))
+    np.testing.assert_allclose(np.sort(np.linalg.eigvals(a).real), [-9.99749922, -2.00250078], atol=1e-8)
+    gain = -jnp.linalg.solve(a, rate(jnp.zeros(2)))[0]
+    assert abs(gain - 0.0999000999) < 1e-10
+
+
+def test_a_mounted_rotor_is_reflected_by_the_square_of_the_gear():
+    model = flywheel()
+    motor = DcMotor(model.joint_names[0], 0.0, constant=0.1, resistance=1.0, gear=-50.0, rotor_inertia=2e-6)
+    mounted = motor.mounted(model)
+    zero = jnp.zeros(1)
+    more = jd.mass_matrix(mounted, zero) - jd.mass_matrix(model, zero)
+    assert abs(more[0, 0] - 2500 * 2e-6) < 1e-15
+
+
+def test_a_carried_rotor_couples_the_joints():
+    arm = jd.robots.double_pendulum()
+    joint, gear, j = arm.joint_names[-1], -6.0, 3e-3
+    axis = np.asarray(arm.joint(joint).joint.axis)
+    assert abs(np.linalg.norm(axis) - 1) < 1e-12
+    with_rotor = add_rotor(arm, joint, gear=gear, inertia=j)
+    q = jnp.array([0.3, -0.7])
+    more = jd.mass_matrix(with_rotor, q) - jd.mass_matrix(arm, q)
+    np.testing.assert_allclose(more, j * np.array([[1, gear], [gear, gear**2]]), atol=1e-15)
+    derivative = jax.grad(lambda g: jd.mass_matrix(add_rotor(arm, joint, gear=g, inertia=j), q)[0, 1])(gear)
+    assert abs(derivative - j) < 1e-15
+
+
+def test_a_drive_delays_scales_and_offsets_its_command():
+    model = flywheel()
+    times = jnp.linspace(0, 1, 101)
+    path = cubic_signal(times, jnp.sin(5 * times)[:, None]).path
+    part = drive(model, gain=3.0, offset=0.2, delay=0.1, command=path)
+    effort = part.act(model, 0.5, jnp.zeros(1), jnp.zeros(1), None).effort
+    assert abs(effort[0] - (3 * np.sin(5 * 0.4) + 0.2)) < 1e-4  # the path's own error
+    assert abs(part.inverse(part.effort(jnp.array([0.7])))[0] - 0.7) < 1e-15
+
+    def late(delay):
+        moved = eqx.tree_at(lambda p: p.delay, part, jnp.full(1, delay))
+        return moved.act(model, 0.5037, jnp.zeros(1), jnp.zeros(1), None).effort[0]
+
+    central = (late(0.1 + 1e-6) - late(0.1 - 1e-6)) / 2e-6
+    assert abs(jax.grad(late)(0.1) - central) < 1e-6 and abs(central) > 1
+
+
+def test_a_drive_without_command_says_so():
+    model = flywheel()
+    with pytest.raises(jd.ModelError, match="without a command"):
+        simulate(jd.System(model, (drive(model),)), jnp.zeros(1), jnp.zeros(1), jnp.array([0.0, 0.1]))
+
+
+def test_friction_has_the_levels_that_it_was_given():
+    model = jd.robots.pendulum()
+    part = joint_friction(
+        model,
+        coulomb=0.5,
+        viscous=0.2,
+        stribeck=0.3,
+        stribeck_velocity=0.1,
+        load_coefficient=0.1,
+        width=1e-3,
+        load_width=1e-9,
+    )
+    part = eqx.tree_at(lambda p: p.coulomb_backward, part, jnp.array([0.8]))
+    q = jnp.array([0.6])
+    load = 0.1 * abs(float(jd.gravity_forces(model, q)[0]))
+    for v, expected in (
+        (2.0, -(0.5 + 0.4 + load)),
+        (-2.0, 0.8 + 0.4 + load),
+        (0.1, -(0.5 + 0.02 + 0.3 * np.exp(-1) + load)),
+    ):
+        assert abs(float(part.effort(model, q, jnp.array([v]))[0]) - expected) < 1e-8
+    slope = jax.jacfwd(lambda v: part.effort(model, q, v))(jnp.zeros(1))
+    assert np.isfinite(np.asarray(slope)).all() and slope[0, 0] < 0
+
+
+def test_friction_takes_power_from_a_simulation():
+    model = jd.robots.pendulum()
+    system = jd.System(model, (joint_friction(model, coulomb=0.05, viscous=0.01, width=0.05),))
+    run = simulate(system, jnp.array([1.0]), jnp.zeros(1), jnp.linspace(0, 1, 11))
+    assert (jnp.diff(run.energy) < 1e-9).all() and run.energy[-1] < run.energy[0] - 1e-3
+
+
+def test_what_does_not_fit_is_named():
+    model = jd.robots.double_pendulum()
+    with pytest.raises(jd.ShapeError, match="coulomb has shape"):
+        joint_friction(model, coulomb=jnp.zeros(3))
+    assert isinstance(drive(model), Drive)

@@ -1,0 +1,205 @@
+"""`jaxdyn fit`: configurations, one line for each error, and a robot found again from noisy logs."""
+
+import json
+import os
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.cli import _identify, _identify_config, main
+from jaxdyn.identification import Log, Preparation, Source
+
+JOINTS = ("shoulder", "elbow")
+
+
+def _arm(factor=1.0, damping=0.0, friction=0.0):
+    b = jd.ModelBuilder()
+    for k, (joint, parent) in enumerate(zip(JOINTS, ("world", "l0"), strict=True)):
+        body = jd.spatial.cylinder(0.04, 0.4, mass=factor * (2.0 - k)).moved([0.01, 0.02, -0.2 * factor])
+        place = {"translation": [0, 0, -0.4]} if k else {}
+        b.add_link(
+            f"l{k}",
+            parent,
+            jd.joints.Revolute([0, 1, 0.2 * k]),
+            body,
+            joint_name=joint,
+            damping=damping,
+            friction=friction,
+            **place,
+        )
+    return b.build()
+
+
+def _motion(t, order=0):
+    w = 2 * np.pi * np.array([[0.31, 0.83], [0.47, 1.1]])
+    size = np.array([[0.9, 0.3], [0.8, 0.4]])
+    return (size * w**order * np.sin(w * np.asarray(t)[:, None, None] + order * np.pi / 2 + [[0.3, 1], [2, 0]])).sum(
+        axis=2
+    )
+
+
+def _write_log(path, model, seed, noise=0.02):
+    """A log in degrees and milliseconds, with efforts on the motor's side of a gear of 50 that turns the other way."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(4000) * 0.005 + rng.uniform(-0.001, 0.001, 4000)
+    x = [jnp.asarray(_motion(t, k)) for k in range(3)]
+    effort = jax.jit(jax.vmap(lambda q, v, a: jd.rnea(model, q, v, a) - jd.passive_forces(model, q, v)))(*x)
+    effort = effort + noise * rng.normal(size=effort.shape)
+    q = np.rad2deg(_motion(t)) + 1e-4 * rng.normal(size=effort.shape)
+    rows = np.column_stack([1e3 * t, q, -np.asarray(effort) / 50])
+    head = "clock," + ",".join(f"deg_{j}" for j in JOINTS) + "," + ",".join(f"motor_{j}" for j in JOINTS)
+    np.savetxt(path, rows, delimiter=",", header=head, comments="")
+
+
+CONFIG = """
+[columns]
+time = "clock"
+time_unit = "ms"
+position = { pattern = "deg_{joint}", unit = "deg" }
+effort = { pattern = "motor_{joint}", gear = 50, sign = -1 }
+
+[preparation]
+cutoff = 25
+
+[hold_out]
+runs = ["b.csv"]
+
+[fit]
+parameters = ["links[*].inertial", "joints[*].damping", "joints[*].friction"]
+method = "physical"
+"""
+
+
+def _files(folder):
+    real = _arm(1.3, damping=0.4, friction=0.3)
+    for seed, name in enumerate(("a.csv", "b.csv")):
+        _write_log(folder / name, real, seed)
+    prior = _arm(1.0, damping=0.1, friction=0.1)
+    jd.write_urdf(prior, folder / "arm.urdf")
+    (folder / "fit.toml").write_text(CONFIG)
+    return real, [
+        "fit",
+        *(str(folder / n) for n in ("arm.urdf", "a.csv", "b.csv")),
+        "--config",
+        str(folder / "fit.toml"),
+    ]
+
+
+@pytest.mark.slow
+def test_a_robot_is_found_again(tmp_path, capsys, monkeypatch):
+    real, arguments = _files(tmp_path)
+    out = tmp_path / "out"
+    assert main([*arguments, "--out", str(out)]) == 0
+    text, err = capsys.readouterr()
+    assert "status: CONVERGED" in text and "read back and equal" in text and "fitting" in err
+    assert {p.name for p in out.iterdir()} == {"identified.jaxdyn", "identified.urdf", "report.json", "report.html"}
+    report = json.loads((out / "report.json").read_text())
+    assert report["logs"]["held_out"].keys() == {"b.csv"} and report["preparation"]["runs"][0]["cutoff"] == 25
+    assert all(link["physical"] for link in report["physical"])
+    for joint in report["errors"]["held_out"]:
+        assert joint["rmse"] < 0.06  # jumps of Coulomb friction, 0.3 N m, are smoothed in the log alone
+    for found in (jd.load(out / "identified.jaxdyn").model, jd.load_urdf(out / "identified.urdf")):
+        np.testing.assert_allclose(found.properties.damping, 0.4, atol=0.02)
+        np.testing.assert_allclose(found.properties.friction, 0.3, atol=0.03)
+        for q in np.random.default_rng(0).uniform(-1.5, 1.5, (3, 2)):
+            scale = np.abs(jd.mass_matrix(real, jnp.asarray(q))).max()
+            np.testing.assert_allclose(
+                jd.mass_matrix(found, jnp.asarray(q)), jd.mass_matrix(real, jnp.asarray(q)), atol=0.05 * scale
+            )
+            np.testing.assert_allclose(
+                jd.gravity_forces(found, jnp.asarray(q)), jd.gravity_forces(real, jnp.asarray(q)), atol=0.05
+            )
+    # an interrupt while the third file is written leaves those that were whole
+    fsync, calls = os.fsync, []
+
+    def interrupted(handle):
+        calls.append(handle)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    assert main([*arguments, "--out", str(tmp_path / "again")]) == 130
+    assert {p.name for p in (tmp_path / "again").iterdir()} == {"identified.jaxdyn", "identified.urdf"}
+    assert "interrupted" in capsys.readouterr().err
+
+
+def _refused(capsys, *arguments):
+    assert main(["fit", *map(str, arguments)]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.strip().splitlines()[-1].startswith("jaxdyn fit: ")
+    return err
+
+
+def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("clock,deg_shoulder,deg_elbow,motor_shoulder,motor_elbow\n0,1,2,3,4\n5,6,7,8,9\n")
+    Path("fit.toml").write_text(CONFIG.replace("deg_", "angle_"))
+    jd.write_urdf(_arm(), "arm.urdf")
+    assert "nobody: is neither a file nor a robot on the shelf" in _refused(capsys, "nobody", "a.csv", "--out", "out")
+    assert "there is no folder nowhere" in _refused(capsys, "arm.urdf", "a.csv", "--out", "nowhere/out")
+    assert "a.csv: is not a folder" in _refused(capsys, "arm.urdf", "a.csv", "--out", "a.csv")
+    assert "none.csv: cannot be read" in _refused(capsys, "arm.urdf", "none.csv", "--out", "out")
+    assert "say which column is which" in _refused(capsys, "arm.urdf", "a.csv", "--out", "out")
+    text = _refused(capsys, "arm.urdf", "a.csv", "--out", "out", "--config", "fit.toml")
+    assert "has no column of q for 'shoulder', 'elbow'" in text
+    assert "b.csv: cannot be read" in _refused(capsys, "arm.urdf", "a.csv+b.csv", "--out", "out")
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[fit", "is not TOML"),
+        ("[fitt]", "has an entry 'fitt'; expected some of robot, columns"),
+        ("fit = 3", "fit is 3, expected dict"),
+        ("[fit]\nmethod = 'magic'", "fit.method: 'magic' is none of linear, physical"),
+        ("[fit]\nparameters = 'links'", "fit.parameters is 'links', expected list"),
+        ("[preparation]\ncut_off = 3", "has an entry 'preparation.cut_off'; expected some of rate,"),
+        ("[preparation]\nlow_pass = 1", "preparation.low_pass is 1, expected bool"),
+        ("[preparation]\ncutoff = true", "preparation.cutoff is True, expected int or float"),
+        ("[preparation]\neffort_delay = 'some'", "is a number of s, by joint, or 'estimate'"),
+        ("[preparation]\nwindow = [1]", "preparation.window has [1], expected a pair of numbers"),
+        ("[preparation]\norder = 0", "order is 0, expected a positive number"),
+        ("[hold_out]\nshare = 0.2\nruns = ['a']", "give one of runs, times, share"),
+        ("[hold_out]\ntimes = [3, 4]", "hold_out.times has 3, expected a pair"),
+        ("[columns]\nposition = 'q{index}'", "columns has no 'effort'"),
+        ("[columns]\nposition = {unit='deg'}\neffort = 'e{index}'", "columns.position has no 'pattern'"),
+        ("[columns]\nposition = {pattern='q', gears=2}\neffort = 'e'", "has an entry 'columns.position.gears'"),
+    ],
+)
+def test_bad_configurations_are_one_line(tmp_path, capsys, text, message):
+    path = tmp_path / "fit.toml"
+    path.write_text(text)
+    assert message in _refused(capsys, "pendulum", "x.csv", "--config", path, "--out", tmp_path / "out")
+
+
+def test_a_configuration_says_what_is_done(tmp_path):
+    path = tmp_path / "fit.toml"
+    path.write_text(
+        CONFIG + "friction = { stribeck = 0.1 }\nweights = [1, 2]\n[robot]\nlock = ['wrist']\nremove = ['tool']\n"
+    )
+    config = _identify_config.read_config(path)
+    assert config.lock == {"wrist": None} and config.remove == ["tool"] and config.friction == {"stribeck": 0.1}
+    assert config.columns.position == Source("deg_{joint}", unit="deg") and config.columns.time_unit == "ms"
+    assert config.columns.effort == Source("motor_{joint}", gear=50, sign=-1)
+    assert config.preparation == Preparation(cutoff=25) and config.method == "physical"
+    t = np.arange(100) * 0.01
+    logs = [Log(t, t[:, None], t[:, None], None, t[:, None], name=name) for name in ("a.csv", "b.csv")]
+    assert [log.name for log in config.hold_out(logs).held_out] == ["b.csv"]
+    path.write_text("[hold_out]\ntimes = [[0.2, 0.4]]\nguard = 0.05\n[preparation]\neffort_delay = 'estimate'\n")
+    config = _identify_config.read_config(path)
+    assert len(config.hold_out(logs[:1]).fit) == 2 and config.preparation.effort_delay is None
+    path.write_text("[hold_out]\nshare = 0.5\nblocks = 1\nguard = 0\n")
+    assert _identify_config.read_config(path).hold_out(logs[:1]).held_out[0].num_samples == 50
+
+
+def test_runs_of_several_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a+b.csv").write_text("t\n0\n")
+    assert _identify._files("a+b.csv") == "a+b.csv"
+    assert _identify._files("q.csv+tau.csv") == ("q.csv", "tau.csv")

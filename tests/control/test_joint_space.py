@@ -1,0 +1,177 @@
+"""Laws in joint space: what they make of the equations of motion, and how robots under them end."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn import control as ct
+from jaxdyn._errors import ShapeError
+
+ARM = jd.robots.double_pendulum(damping=(0.3, 0.2))
+KP, KD = jnp.array([30.0, 20.0]), jnp.array([8.0, 5.0])
+TIMES = jnp.linspace(0.0, 2.0, 41)
+
+
+def swing(t):
+    return jnp.stack([jnp.sin(2 * t), 0.5 * jnp.cos(3 * t)])
+
+
+def swing_rates(t):
+    return (
+        np.array([np.sin(2 * t), 0.5 * np.cos(3 * t)]),
+        np.array([2 * np.cos(2 * t), -1.5 * np.sin(3 * t)]),
+        np.array([-4 * np.sin(2 * t), -4.5 * np.cos(3 * t)]),
+    )
+
+
+@eqx.filter_jit
+def acceleration(law, t, q, v):
+    tau = law(t, q, v) + jd.passive_forces(ARM, q, v)
+    return jd.forward_dynamics(ARM, q, v, tau), jd.mass_matrix(ARM, q)
+
+
+STATES = [(0.3, np.array([0.2, -0.4]), np.array([1.0, -0.5])), (1.1, np.array([-2.0, 3.0]), np.array([-3.0, 2.0]))]
+
+
+@pytest.mark.parametrize(("t", "q", "v"), STATES)
+def test_errors_obey_the_equations_of_the_laws(t, q, v):
+    qd, vd, ad = swing_rates(t)
+    e, rate = qd - q, vd - v
+    t = jnp.asarray(t)  # traced: one compilation for both states
+    reference = ct.Along(swing)
+    a, _ = acceleration(ct.ComputedTorque(ARM, reference, KP, KD), t, q, v)
+    np.testing.assert_allclose(a, ad + KD * rate + KP * e, atol=1e-10)
+    a, mass = acceleration(ct.StateFeedforward(ARM, reference, KP, KD), t, q, v)
+    np.testing.assert_allclose(mass @ (a - ad), KD * rate + KP * e, atol=1e-10)
+    a, _ = acceleration(ct.ReferenceFeedforward(ARM, reference, KP, KD), t, qd, vd)
+    np.testing.assert_allclose(a, ad, atol=1e-10)
+    a, _ = acceleration(ct.GravityPD(ARM, jnp.asarray(qd), KP, KD), t, qd, 0 * vd)
+    np.testing.assert_allclose(a, 0, atol=1e-10)
+
+
+def test_gains_may_be_numbers_and_matrices():
+    t, q, v = STATES[0][0], *map(jnp.asarray, STATES[0][1:])
+    rows = ct.ComputedTorque(ARM, ct.Along(swing), 3.0 * jnp.ones(2), jnp.ones(2))(t, q, v)
+    number = ct.ComputedTorque(ARM, ct.Along(swing), 3.0, 1.0)(t, q, v)
+    matrix = ct.ComputedTorque(ARM, ct.Along(swing), 3.0 * jnp.eye(2), jnp.eye(2))(t, q, v)
+    np.testing.assert_allclose([number, matrix], [rows, rows], atol=1e-12)
+
+
+def test_kinds_of_references():
+    t = 0.7
+    want = swing_rates(t)
+    given = [
+        ct.Along(swing),
+        lambda t: (swing(t), jnp.stack([2 * jnp.cos(2 * t), -1.5 * jnp.sin(3 * t)]), -swing(t) * jnp.array([4.0, 9.0])),
+    ]
+    for reference in given:
+        for ours, exact in zip(ct.desired(ARM, reference, t), want, strict=True):
+            np.testing.assert_allclose(ours, exact, atol=1e-12)
+    rest = ct.desired(ARM, jnp.ones(2), t)
+    np.testing.assert_array_equal(np.stack(rest), [[1, 1], [0, 0], [0, 0]])
+    line = diffrax.LinearInterpolation(jnp.array([0.0, 1.0]), jnp.array([[0.0, 0.0], [1.0, -2.0]]))
+    law = ct.ComputedTorque(ARM, line, 1.0, 1.0)
+    np.testing.assert_allclose(ct.desired(ARM, law.reference, t).v, [1, -2], atol=1e-12)
+    with pytest.raises(ShapeError, match=r"q of the reference has shape \(3,\)"):
+        ct.desired(ARM, jnp.ones(3), t)
+
+
+@pytest.mark.slow
+def test_rotations_have_references_too():
+    free = (
+        jd.ModelBuilder().add_link("body", "world", jd.joints.Free(), jd.spatial.box((1.0, 2.0, 3.0), mass=1.0)).build()
+    )
+    w = jnp.array([0.3, -0.2, 0.5, 1.0, 0.0, 2.0])
+    path = lambda t: jd.integrate(free, jd.neutral(free), t * w)
+    q, v, a = ct.desired(free, ct.Along(path), 0.8)
+    np.testing.assert_allclose(v, w, atol=1e-12)
+    np.testing.assert_allclose(a, 0, atol=1e-12)
+    times = jnp.linspace(0.0, 1.0, 5)
+    plan = ct.nominal_plan(free, ct.Along(path), times)
+    np.testing.assert_allclose(plan.motion(free, 0.8).q, q, atol=1e-12)
+    np.testing.assert_allclose(plan.motion(free, 0.8).v, w, atol=1e-12)
+
+
+def test_plans_are_hermite_polynomials():
+    plan = ct.nominal_plan(ARM, ct.Along(swing), TIMES)
+    for t in (0.0, 0.333, 1.25, 2.0):
+        q, v, a = plan.motion(ARM, t)
+        want = swing_rates(t)
+        assert np.abs(q - want[0]).max() < 4e-7  # h^4 / 384 times the fourth derivative, 40
+        assert np.abs(v - want[1]).max() < 4e-5
+        assert np.abs(a - want[2]).max() < 1e-2
+        exact = jd.rnea(ARM, *map(jnp.asarray, want)) - jd.passive_forces(ARM, *map(jnp.asarray, want[:2]))
+        assert np.abs(plan.effort_at(t) - exact).max() < 0.03  # h^2 / 8 times the second derivative
+    after = plan.motion(ARM, 5.0)
+    np.testing.assert_allclose(after.q, swing(2.0), atol=1e-12)
+    assert not after.v.any()
+    with pytest.raises(ShapeError, match="same number in each table"):
+        ct.Plan(TIMES, jnp.zeros((3, 2)), jnp.zeros((3, 2)), jnp.zeros((3, 2)))
+
+
+def run(law):
+    return jd.simulate(ARM, jnp.array([0.3, 0.1]), jnp.array([1.0, 0.0]), TIMES, effort=law)
+
+
+def test_the_closed_loop_of_computed_torque_is_linear():
+    path = run(ct.ComputedTorque(ARM, ct.Along(swing), 25.0, 10.0))
+    wanted = np.array([swing_rates(t)[:2] for t in np.asarray(TIMES)])
+    e0, v0 = wanted[0, 0] - [0.3, 0.1], wanted[0, 1] - [1.0, 0.0]
+    decay = np.exp(-5 * np.asarray(TIMES))[:, None]
+    exact = (e0 + (v0 + 5 * e0) * np.asarray(TIMES)[:, None]) * decay  # a double pole at -5
+    np.testing.assert_allclose(wanted[:, 0] - path.q, exact, atol=1e-7)  # tolerance of the integrator 1e-8
+
+
+@pytest.mark.slow
+def test_all_laws_follow_and_gravity_is_carried():
+    reference = ct.Along(swing)
+    plan = ct.nominal_plan(ARM, reference, jnp.linspace(0.0, 2.0, 401))
+    laws = (
+        ct.ReferenceFeedforward(ARM, reference, KP, KD),
+        ct.StateFeedforward(ARM, reference, KP, KD),
+        ct.StoredFeedforward(ARM, plan, KP, KD),
+    )
+    ends = [np.abs(run(law).q[-1] - swing(2.0)).max() for law in laws]
+    assert max(ends) < 0.1  # from a start 0.45 away, with soft gains
+    stored, online = run(laws[2]), run(laws[0])
+    np.testing.assert_allclose(stored.q, online.q, atol=1e-4)  # the table is linear between rows
+    held = jd.simulate(
+        ARM,
+        jnp.array([1.0, 0.5]),
+        jnp.zeros(2),
+        jnp.array([0.0, 12.0]),
+        effort=ct.GravityPD(ARM, jnp.array([2.0, -1.0]), KP, KD),
+    )
+    np.testing.assert_allclose(held.q[-1], [2, -1], atol=1e-6)
+
+
+@pytest.mark.slow
+def test_gains_are_tuned_by_gradient():
+    import optax
+
+    target = jnp.array([1.0, -0.5])
+
+    def cost(gains):
+        law = ct.GravityPD(ARM, target, *jnp.exp(gains))
+        path = jd.simulate(ARM, jnp.zeros(2), jnp.zeros(2), TIMES, effort=law, dt=0.02)
+        effort = jax.vmap(law)(TIMES, path.q, path.v)
+        return jnp.mean(jnp.sum((path.q - target) ** 2, 1)) + 1e-4 * jnp.mean(jnp.sum(effort**2, 1))
+
+    gains = jnp.log(jnp.array([[5.0, 5.0], [0.5, 0.5]]))
+    value = jax.jit(jax.value_and_grad(cost))
+    first, slope = value(gains)
+    h = 1e-5
+    direction = jnp.array([[1.0, -2.0], [0.5, 1.0]])
+    difference = (cost(gains + h * direction) - cost(gains - h * direction)) / (2 * h)
+    assert abs(jnp.sum(slope * direction) - difference) < 1e-6 * abs(difference) + 1e-8
+    optimiser = optax.adam(0.2)
+    state = optimiser.init(gains)
+    for _ in range(30):
+        last, slope = value(gains)
+        step, state = optimiser.update(slope, state)
+        gains = optax.apply_updates(gains, step)
+    assert last < 0.6 * first

@@ -1,0 +1,129 @@
+"""Theorems 2 to 5 for planar chains, against their own definitions and the closed form of a double pendulum."""
+
+import functools as ft
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.formulations import (
+    PlanarChain,
+    absolute_mass_matrix,
+    gravity_torques,
+    kinetic_gradient,
+    planar_link_inertia,
+    planar_links,
+    planar_momentum_rates,
+    relative_mass_matrix,
+)
+from tests.formulations._cases import TOLERANCE, model
+from tests.oracles import relative_error
+
+jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+BETA, RATE = jnp.array([0.4, -0.9, 0.7]), jnp.array([1.0, -0.6, 0.8])
+
+
+def _turn(angle, x):
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([c * x[0] - s * x[1], s * x[0] + c * x[1]])
+
+
+@jit
+def _functions(links, beta, rate):
+    alpha = jnp.cumsum(beta)
+    energy = lambda b: rate @ relative_mass_matrix(links, b) @ rate / 2
+
+    def potential(b):
+        angles = jnp.cumsum(b)
+        turn = lambda x: jnp.stack(
+            [
+                jnp.cos(angles) * x[:, 0] - jnp.sin(angles) * x[:, 1],
+                jnp.sin(angles) * x[:, 0] + jnp.cos(angles) * x[:, 1],
+            ],
+            1,
+        )
+        joints = jnp.cumsum(turn(links.arm), axis=0) - turn(links.arm)
+        return -links.mass @ ((joints + turn(links.center)) @ links.gravity)
+
+    return (
+        (planar_link_inertia(links, alpha), absolute_mass_matrix(links, alpha), relative_mass_matrix(links, beta)),
+        (kinetic_gradient(links, beta, rate), jax.grad(energy)(beta)),
+        (gravity_torques(links, beta), -jax.grad(potential)(beta)),
+        planar_momentum_rates(links, alpha, absolute_mass_matrix(links, alpha) @ jnp.cumsum(rate), jnp.arange(3.0)),
+    )
+
+
+def test_theorems():
+    links = planar_links(model("planar"))
+    (inertia, absolute, relative), (gradient, slope), (torque, weight), (velocity, force) = _functions(
+        links, BETA, RATE
+    )
+    alpha = np.cumsum(BETA)
+    arms = [_turn(angle, d) for angle, d in zip(alpha, np.asarray(links.arm), strict=True)]
+    assembled = np.zeros((3, 3))
+    for i in range(3):  # theorem 3, equations 15, 16 and 26, and the assembly of figure 8
+        r = np.zeros((3, i + 1))
+        for h in range(i):
+            r[:2, h] = -arms[h][1], arms[h][0]
+        r[2, i] = 1
+        assembled[: i + 1, : i + 1] += r.T @ np.asarray(inertia[i]) @ r
+    assert relative_error(absolute, assembled) < TOLERANCE
+    u = np.tril(np.ones((3, 3)))
+    assert relative_error(relative, u.T @ assembled @ u) < TOLERANCE
+    assert relative_error(gradient, slope) < TOLERANCE
+    assert gradient[0] == 0
+    assert relative_error(torque, weight) < TOLERANCE
+    assert relative_error(velocity, np.cumsum(RATE)) < TOLERANCE
+    assert relative_error(u.T @ force, gradient + torque + u.T @ np.arange(3.0)) < TOLERANCE
+
+
+def test_link_inertia_is_theorem_2():
+    """A body of two point masses: its kinetic energy is that of the points."""
+    links = planar_links(model("hinges"))
+    alpha, rate = jnp.array([0.3, -0.8]), np.array([0.5, -0.2, 1.3])
+    matrices = np.asarray(planar_link_inertia(links, alpha))
+    for i in range(2):
+        mass, center = float(links.mass[i]), np.asarray(links.center[i])
+        spread = np.sqrt(float(links.inertia[i]) / mass - center @ center) * np.array([0.6, 0.8])
+        energy = 0.0
+        for point in (center + spread, center - spread):
+            x, y = _turn(float(alpha[i]), point)
+            energy += mass / 4 * ((rate[0] - rate[2] * y) ** 2 + (rate[1] + rate[2] * x) ** 2)
+        assert abs(rate @ matrices[i] @ rate / 2 - energy) < 1e-12
+
+
+def test_double_pendulum_in_its_closed_form():
+    """Point masses on massless rods, angles from the vertical."""
+    m1, m2, l1, l2, g = 1.3, 0.7, 0.5, 0.8, 9.81
+    links = planar_links(jd.robots.double_pendulum())
+    links = type(links)(
+        jnp.array([m1, m2]),
+        jnp.array([m1 * l1**2, m2 * l2**2]),
+        jnp.array([[l1, 0.0], [0.0, 0.0]]),
+        jnp.array([[l1, 0.0], [l2, 0.0]]),
+        jnp.array([g, 0.0]),
+        jnp.ones(2),
+    )
+    beta = jnp.array([0.4, -0.9])
+    mass = np.asarray(absolute_mass_matrix(links, jnp.cumsum(beta)))
+    cross = m2 * l1 * l2 * np.cos(0.9)
+    assert np.abs(mass - np.array([[(m1 + m2) * l1**2, cross], [cross, m2 * l2**2]])).max() < 1e-14
+    second = -m2 * g * l2 * np.sin(0.4 - 0.9)
+    first = -(m1 + m2) * g * l1 * np.sin(0.4) + second
+    assert np.abs(np.asarray(gravity_torques(links, beta)) - np.array([first, second])).max() < 1e-14
+
+
+def test_axes_that_are_not_parallel_are_named():
+    assert "'joint2'" in str(PlanarChain().covers(jd.robots.panda()))
+    assert jax.eval_shape(lambda m: planar_links(m).mass, jd.robots.panda()).shape == (7,)  # no numbers in a trace
+    with pytest.raises(jd.ModelError, match="'joint2' is not parallel"):
+        planar_links(jd.robots.panda())
+
+
+def test_single_precision_stays_single():
+    m = model("planar").astype(jnp.float32)
+    q = jnp.zeros(3, jnp.float32)
+    out = jax.eval_shape(lambda q: (PlanarChain().mass_matrix(m, q), PlanarChain().bias(m, q, q)), q)
+    assert {x.dtype for x in out} == {jnp.dtype("float32")}

@@ -1,0 +1,121 @@
+"""Theorems 6 to 12 for chains of ball joints, against their definitions."""
+
+import functools as ft
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn.formulations import (
+    SpatialLinks,
+    SphericalChain,
+    angular_mass_matrix,
+    gravity_gradient,
+    rotation_slopes,
+    spatial_link_inertia,
+    spatial_links,
+    spatial_momentum_rates,
+)
+from jaxdyn.joints import SphericalZYX
+from tests.formulations._cases import TOLERANCE, model
+from tests.oracles import relative_error
+
+jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+N = 3
+ANGLES = jnp.array([[0.4, -0.3, 0.9], [-0.7, 0.5, 0.2], [1.1, 0.8, -0.6]])
+
+RATE, EFFORT = jnp.cos(jnp.arange(9.0)), jnp.sin(jnp.arange(9.0))
+
+
+def _links():
+    """Three links with any numbers; second moments of a cloud of points."""
+    rng = np.random.default_rng(3)
+    second = rng.normal(size=(N, 3, 3))
+    second = second @ second.transpose(0, 2, 1) + 0.1 * np.eye(3)
+    arm = rng.normal(size=(N, 3))
+    arm[-1] = 0
+    numbers = (rng.uniform(1, 2, N), second, arm, rng.normal(size=(N, 3)), np.array([1.0, -2.0, -9.0]))
+    return SpatialLinks(*map(jnp.asarray, numbers))
+
+
+def _rotations(angles):
+    return jax.vmap(lambda a: SphericalZYX().transform(a)[0])(angles)
+
+
+@jit
+def _functions(links, angles):
+    def potential(angles):
+        r = _rotations(angles)
+        arm = jnp.einsum("nij,nj->ni", r, links.arm)
+        centre = jnp.cumsum(arm, axis=0) - arm + jnp.einsum("nij,nj->ni", r, links.center)
+        return -links.mass @ (centre @ links.gravity)
+
+    slopes = jnp.moveaxis(jax.vmap(jax.jacfwd(lambda a: _rotations(a[None])[0]))(angles), 3, 1)
+    return (
+        (rotation_slopes(angles), slopes),
+        (gravity_gradient(links, angles), jax.grad(potential)(angles).reshape(-1)),
+        (spatial_link_inertia(links, angles), angular_mass_matrix(links, angles)),
+        spatial_momentum_rates(links, angles, angular_mass_matrix(links, angles) @ RATE, EFFORT),
+        jax.grad(lambda x: RATE @ angular_mass_matrix(links, x) @ RATE / 2 - potential(x))(angles).reshape(-1),
+    )
+
+
+def test_theorems():
+    links = _links()
+    (got, slopes), (gravity, slope), (inertia, mass), (rate, force), lagrangian = _functions(links, ANGLES)
+    assert relative_error(got, slopes) < TOLERANCE  # theorem 7
+    assert relative_error(gravity, slope) < TOLERANCE  # theorem 11
+    assert relative_error(rate, RATE) < TOLERANCE
+    assert relative_error(force, lagrangian + EFFORT) < TOLERANCE  # theorem 1
+    slopes = np.asarray(slopes)
+    arms = np.einsum("nhij,nj->nih", slopes, np.asarray(links.arm))
+    assembled = np.zeros((3 * N, 3 * N))
+    for i in range(N):  # theorem 9, equations 51 to 56, and the assembly after equation 64
+        chain = np.zeros((6, 3 * (i + 1)))
+        chain[:3, : 3 * i] = arms[:i].transpose(1, 0, 2).reshape(3, -1)
+        chain[3:, 3 * i :] = np.eye(3)
+        assembled[: 3 * (i + 1), : 3 * (i + 1)] += chain.T @ np.asarray(inertia[i]) @ chain
+    assert relative_error(mass, assembled) < TOLERANCE
+
+
+def test_link_inertia_is_that_of_a_cloud_of_points():
+    """Theorem 6 with equation 39: the kinetic energy of the points."""
+    rng = np.random.default_rng(4)
+    points, weights = rng.normal(size=(N, 5, 3)), rng.uniform(0.1, 1, (N, 5))
+    total = weights.sum(1)
+    second = np.einsum("np,npi,npj->nij", weights, points, points)
+    center = np.einsum("np,npi->ni", weights, points) / total[:, None]
+    links = SpatialLinks(*map(jnp.asarray, (total, second, np.zeros((N, 3)), center, np.zeros(3))))
+    matrices = np.asarray(spatial_link_inertia(links, ANGLES))
+    rate = rng.normal(size=6)
+    slopes = np.asarray(rotation_slopes(ANGLES))
+    for i in range(N):
+        velocity = rate[:3] + np.einsum("hij,pj,h->pi", slopes[i], points[i], rate[3:])
+        assert abs(rate @ matrices[i] @ rate - weights[i] @ (velocity**2).sum(1)) < 1e-12 * abs(
+            rate @ matrices[i] @ rate
+        )
+
+
+def test_centres_on_the_first_axis():
+    """Theorems 8 and 12: the mixed block from one column, and gravity on the second angles alone."""
+    given = _links()
+    first = jnp.array([1.0, 0.0, 0.0])
+    links = SpatialLinks(given.mass, given.second, given.arm * first, given.center * first, jnp.array([0.0, 0, -9.81]))
+    inertia = np.asarray(spatial_link_inertia(links, ANGLES))
+    gradient = np.asarray(gravity_gradient(links, ANGLES)).reshape(N, 3)
+    for i in range(N):
+        (s1, s2, _), (c1, c2, _) = np.sin(ANGLES[i]), np.cos(ANGLES[i])
+        column = np.array([[-s1 * c2, -c1 * s2, 0], [c1 * c2, -s1 * s2, 0], [0, -c2, 0]])
+        m, g, o = float(links.mass[i]), float(links.center[i, 0]), float(links.arm[i, 0])
+        assert np.abs(inertia[i, :3, 3:] - m * g * column).max() < 1e-12
+        after = float(links.mass[i + 1 :].sum())
+        assert np.abs(gradient[i] - [0, -9.81 * c2 * (m * g + after * o), 0]).max() < 1e-12  # the sign of (60)
+
+
+def test_links_of_a_model_and_precision():
+    links = spatial_links(model("balls"))
+    assert links.mass.shape == (2,)
+    m = model("balls").astype(jnp.float32)
+    q = jnp.zeros(6, jnp.float32)
+    out = jax.eval_shape(lambda q: (SphericalChain().mass_matrix(m, q), SphericalChain().bias(m, q, q)), q)
+    assert {x.dtype for x in out} == {jnp.dtype("float32")}

@@ -1,0 +1,291 @@
+"""Preparation against signals whose truth is known, and against scipy's filters."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.signal
+
+import jaxdyn as jd
+from jaxdyn.identification import (
+    Log,
+    LogError,
+    Preparation,
+    Table,
+    hold_out_runs,
+    hold_out_share,
+    hold_out_times,
+    prepare,
+)
+from jaxdyn.identification import _prepare_signals as signals
+
+NAMES = ("upper", "lower")
+
+
+def _arm():
+    b = jd.ModelBuilder()
+    for name, parent in (("upper", "world"), ("lower", "upper")):
+        body = jd.spatial.rod(0.5, mass=2.0).moved([0, 0, -0.25])
+        place = {} if parent == "world" else {"translation": [0, 0, -0.5]}
+        b.add_link(name, parent, jd.joints.Revolute([0, 1, 0]), body, joint_name=name, **place)
+    return b.build()
+
+
+def _motion(t, order=0):
+    """Two harmonics a joint, and its derivatives."""
+    w = 2 * np.pi * np.array([[0.3, 0.7], [0.5, 0.9]])
+    size = np.array([[0.8, 0.3], [0.6, 0.4]])
+    phase = w * np.asarray(t)[:, None, None] + [[0.1, 1.0], [2.0, 0.3]]
+    return (size * w**order * np.sin(phase + order * np.pi / 2)).sum(axis=2)
+
+
+def _efforts(t):
+    return 3 * _motion(t) + 0.5 * _motion(t, 2)
+
+
+def _table(t, name="run", q=None, v=None, effort=None, delay=0.0):
+    x = {"t": np.asarray(t)}
+    for letter, value in (("q", q), ("v", v), ("effort", effort)):
+        x |= {} if value is None else {f"{letter}.{n}": value[:, k] for k, n in enumerate(NAMES)}
+    return Table(name, x)
+
+
+def _logged(t, name="run", delay=0.0, lag=0.0):
+    return _table(t, name, _motion(t), _motion(t - lag, 1), _efforts(t - delay))
+
+
+# Signals
+
+
+def test_the_filter_is_butterworth_forward_and_backward():
+    rng = np.random.default_rng(0)
+    dt, cutoff = 0.002, 20.0
+    x = np.cumsum(rng.normal(size=(2000, 2)), axis=0)
+    sos = scipy.signal.butter(4, cutoff, fs=1 / dt, output="sos")
+    expected = scipy.signal.sosfiltfilt(sos, x, axis=0, padtype="odd", padlen=1500)
+    found = signals.filtered(x, dt, cutoff, 4)
+    inside = slice(600, -600)  # the two continue the signal beyond its ends differently
+    np.testing.assert_allclose(found[inside], expected[inside], atol=1e-10 * np.abs(x).max())
+    f, response = scipy.signal.freqz_sos(sos, 400, fs=1 / dt)
+    np.testing.assert_allclose(signals.butterworth_response(f, cutoff, 1 / dt, 4), np.abs(response) ** 2, atol=1e-12)
+    assert signals.butterworth_response(np.array([cutoff]), cutoff, 1 / dt, 4)[0] == pytest.approx(0.5, abs=1e-14)
+
+
+def test_derivatives_are_exact_inside():
+    t = np.arange(4000) * 0.005
+    for order in (1, 2):
+        found = signals.filtered(_motion(t), 0.005, 15.0, 4, order)
+        np.testing.assert_allclose(found[800:-800], _motion(t, order)[800:-800], atol=2e-6)  # the filter takes 1e-8
+    line = 2.0 + 3.0 * t[:, None]  # what has no curvature passes through everything up to the ends
+    np.testing.assert_allclose(signals.filtered(line, 0.005, 1.0, 4), line, atol=1e-10)
+    np.testing.assert_allclose(signals.filtered(line, 0.005, 1.0, 4, 1), 3.0, atol=1e-10)
+    np.testing.assert_allclose(signals.filtered(line, 0.005, 1.0, 4, 2), 0.0, atol=1e-9)
+
+
+def test_interpolation():
+    rng = np.random.default_rng(1)
+    errors = []
+    for n in (200, 400):
+        t = np.sort(np.concatenate([[0, 10], 10 * (np.arange(1, n) + rng.uniform(-0.3, 0.3, n - 1)) / n]))
+        at = np.linspace(0.5, 9.5, 1000)
+        errors.append(np.abs(signals.interpolate(t, _motion(t), at) - _motion(at)).max())
+    assert errors[1] < 1e-4 and errors[1] < errors[0] / 5  # third order: an eighth, but for the random steps
+    cubic = lambda t: (1 + t - 2 * t**2)[:, None]
+    t = np.array([0.0, 0.1, 0.5, 0.6, 1.0])
+    np.testing.assert_allclose(
+        signals.interpolate(t, cubic(t), np.linspace(0, 1, 50)), cubic(np.linspace(0, 1, 50)), atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.0133, -0.0571, 0.1904])
+def test_delays_between_samples(delay):
+    t = np.arange(3000) * 0.01
+    rng = np.random.default_rng(2)
+    reference = _motion(t, 1)[:, 0]
+    later = 0.7 * _motion(t - delay, 1)[:, 0] + 0.3 + 0.01 * rng.normal(size=t.size)
+    assert signals.delay_between(reference, later, 0.01, 0.25) == pytest.approx(delay, abs=1e-3)  # noise and tapers
+
+
+def test_repeats_and_rest():
+    t = np.arange(20) * 0.1
+    x = np.array([0, 1, 1, 2, 3, 3, 3, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 8.0])
+    same = signals.repeated_rows(t, [x], 0.5)
+    assert np.flatnonzero(same).tolist() == [2, 5, 6]  # nine in a row are rest
+    assert np.flatnonzero(signals.repeated_rows(np.array([0, 1, 1, 2.0]), [np.arange(4.0)], 1.0)).tolist() == [2]
+
+
+# Logs
+
+
+def test_an_irregular_log_with_everything_wrong():
+    rng = np.random.default_rng(3)
+    t = np.arange(8000) * 0.005 + rng.uniform(-0.001, 0.001, 8000)
+    t = t[(t < 20.0) | (t > 20.4)]  # a gap
+    table = _logged(t, delay=0.02, lag=0.015)
+    twice = np.sort(np.concatenate([np.arange(t.size), np.arange(100, 700, 7)]))
+    columns = {name: x[twice] for name, x in table.columns.items()}
+    columns["t"] = np.arange(twice.size) * 1e-12 + columns["t"]  # the clock of the logger goes on
+    options = Preparation(cutoff=15.0, effort_delay={"upper": 0.02, "lower": 0.02}, edge=2.0)
+    logs, report = prepare([(Table("run", columns),)], _arm(), None, options)
+    run = report.runs[0]
+    assert run.repeated == len(range(100, 700, 7)) and run.rows == twice.size and run.cutoff == 15.0
+    gap = [x for x in run.left_out if x.why.startswith("a gap")]
+    assert (
+        len(gap) == 1 and gap[0].start == pytest.approx(20.0, abs=0.01) and gap[0].stop == pytest.approx(20.4, abs=0.01)
+    )
+    assert [log.name for log in logs] == ["run#1", "run#2"] and sum(run.logs.values()) == sum(
+        x.num_samples for x in logs
+    )
+    for log in logs:
+        np.testing.assert_allclose(np.diff(log.t), 1 / run.rate, atol=1e-12)
+        for value, order, atol in ((log.q, 0, 1e-5), (log.v, 1, 1e-4), (log.a, 2, 3e-3)):
+            np.testing.assert_allclose(value, _motion(log.t, order), atol=atol)  # cubic interpolation of 5 ms
+        np.testing.assert_allclose(log.effort, _efforts(log.t), atol=5e-5)
+    for check in run.velocities:
+        assert check.delay == pytest.approx(0.015, abs=1e-3) and check.slope == pytest.approx(1, abs=0.01)
+    assert "low-pass at 15 Hz of order 4" in str(report) and "a gap of 0.4" in str(report)
+    assert run.notes == ()
+
+
+def test_wrong_velocities_are_noted():
+    t = np.arange(2000) * 0.01
+    table = _table(t, "run", _motion(t), -_motion(t, 1), _efforts(t))
+    _, report = prepare([table], _arm(), None, Preparation(effort_delay=0))
+    assert len(report.runs[0].notes) == 2 and "is -1 times the slope" in report.runs[0].notes[0]
+
+
+def test_rest_saturation_ends_and_windows_are_left_out():
+    t = np.arange(6000) * 0.01
+    q, effort = _motion(t), _efforts(t)
+    resting = (t > 30) & (t < 40)
+    q[resting], effort[resting] = q[3000], effort[3000]
+    q[t >= 40] = _motion(t - 10)[t >= 40] + q[3000] - _motion(t - 10)[4000]
+    effort[1500:1540, 1] = effort.max() + 1  # stuck at its greatest
+    options = Preparation(edge=1.0, cutoff=10.0, window=(1.0, 55.0))
+    logs, report = prepare([_table(t, "run", q, None, effort)], _arm(), None, options)
+    why = {x.why: x for x in report.runs[0].left_out}
+    assert why["rest"].start == pytest.approx(30, abs=0.3) and why["rest"].stop == pytest.approx(40, abs=0.3)
+    stuck = why["effort of lower is saturated"]
+    assert 14 < stuck.start <= 15 and 15.39 <= stuck.stop < 16
+    covered = np.concatenate([np.asarray(log.t) for log in logs])
+    assert covered.min() >= 2 - 1e-9 and covered.max() <= 54 + 1e-9
+    assert not ((covered > 15) & (covered < 15.4)).any() and not ((covered > 30.5) & (covered < 39.5)).any()
+    kept, _ = prepare(
+        [_table(t, "run", q, None, effort)], _arm(), None, Preparation(rest_speed=0.0, saturation_time=9.0)
+    )
+    assert len(kept) == 1
+
+
+def test_limits_of_efforts_saturate():
+    import equinox as eqx
+
+    t = np.arange(3000) * 0.01
+    limit = 2.0
+    model = eqx.tree_at(lambda m: m.limits.effort, _arm(), jnp.array([limit, jnp.inf]))
+    effort = np.clip(_efforts(t), -limit, limit)
+    logs, report = prepare(
+        [_table(t, "run", _motion(t), None, effort)], model, None, Preparation(shortest=0.1, edge=0.05)
+    )
+    times = np.concatenate([np.asarray(log.t) for log in logs])
+    clipped = np.abs(_efforts(t)[:, 0]) > limit
+    assert clipped.any() and not np.isin(np.round(times / 0.01).astype(int), np.flatnonzero(clipped)).any()
+    assert any("effort of upper is saturated" in x.why for x in report.runs[0].left_out)
+
+
+def test_files_side_by_side_and_angles_that_wrap():
+    t1, t2 = np.arange(3000) * 0.01, np.arange(2400) * 0.0125 - 0.003
+    turning = _motion(t1) + 2.5 * t1[:, None]
+    wrapped = (turning + np.pi) % (2 * np.pi) - np.pi
+    tables = (_table(t1, "q.csv", wrapped), _table(t2, "effort.csv", None, None, _efforts(t2)))
+    logs, report = prepare([tables], _arm(), None, Preparation(cutoff=10.0, edge=2.0, rest_speed=0))
+    (log,) = logs
+    np.testing.assert_allclose(log.q, turning[np.round(np.asarray(log.t) / 0.01).astype(int)], atol=1e-5)
+    np.testing.assert_allclose(log.effort, _efforts(log.t), atol=2e-4)
+    assert "jumps by whole turns" in report.runs[0].notes[0]
+    with pytest.raises(LogError, match="have no time in common"):
+        prepare([(_table(t1, "q.csv", wrapped), _table(t2 + 100, "effort.csv", None, None, _efforts(t2)))], _arm())
+
+
+def test_what_cannot_be_prepared_is_refused():
+    t = np.arange(1000) * 0.01
+    with pytest.raises(jd.ModelError, match="cutoff 60 Hz is not between 0 and half the rate, 50 Hz"):
+        prepare([_logged(t)], _arm(), None, Preparation(cutoff=60.0))
+    with pytest.raises(LogError, match="nothing is left"):
+        prepare([_logged(t)], _arm(), None, Preparation(edge=8.0))
+    with pytest.raises(jd.ModelError, match="effort_delay names 'elbow'"):
+        prepare([_logged(t)], _arm(), None, Preparation(effort_delay={"elbow": 0.1}))
+    with pytest.raises(jd.ModelError, match="order is 0, expected a positive"):
+        Preparation(order=0)
+    with pytest.raises(jd.ModelError, match="coordinates whose rate is the velocity"):
+        prepare([], jd.robots.quadruped())
+    with pytest.raises(LogError, match="no log was given"):
+        prepare([], _arm())
+
+
+@pytest.mark.slow
+def test_delays_of_efforts_without_prior_numbers():
+    m = _arm()
+    t = np.arange(6000) * 0.005
+    real = jd.ModelBuilder()
+    for name, parent, mass in (("upper", "world", 3.1), ("lower", "upper", 0.7)):
+        body = jd.spatial.rod(0.6, mass=mass).moved([0, 0, -0.3])
+        place = {} if parent == "world" else {"translation": [0, 0, -0.5]}
+        real.add_link(
+            name, parent, jd.joints.Revolute([0, 1, 0]), body, joint_name=name, damping=0.3, friction=0.2, **place
+        )
+    import jax
+
+    real = real.build()
+    exact = jax.jit(jax.vmap(lambda q, v, a: jd.rnea(real, q, v, a) - jd.passive_forces(real, q, v)))
+    delays = np.array([0.0213, 0.0081])
+    effort = np.stack(
+        [exact(_motion(t - d), _motion(t - d, 1), _motion(t - d, 2))[:, k] for k, d in enumerate(delays)], 1
+    )
+    rng = np.random.default_rng(4)
+    effort = np.round((effort + 0.05 * rng.normal(size=effort.shape)) / 0.02) * 0.02
+    options = Preparation(cutoff=20.0, effort_delay=None, longest_delay=0.1)
+    logs, report = prepare([_table(t, "run", _motion(t), None, effort)], m, None, options)
+    found = list(report.runs[0].effort_delay.values())
+    np.testing.assert_allclose(found, delays, atol=1.5e-3)  # a third of a sample
+    truth = exact(*(_motion(logs[0].t, k) for k in range(3)))
+    assert float(jnp.sqrt(jnp.mean((logs[0].effort - truth) ** 2))) < 0.05
+
+
+# Splits
+
+
+def _log(name, n=1001, start=0.0):
+    t = start + np.arange(n) * 0.01
+    return Log(t, _motion(t), _motion(t, 1), None, _efforts(t), name=name)
+
+
+def test_splits_by_run():
+    logs = [_log("a.csv#1"), _log("a.csv#2"), _log("b.csv")]
+    split = hold_out_runs(logs, ["a.csv"])
+    assert [x.name for x in split.held_out] == ["a.csv#1", "a.csv#2"] and split.fit == [logs[2]]
+    assert [x.name for x in hold_out_runs(logs, ["*#2"]).held_out] == ["a.csv#2"]
+    with pytest.raises(jd.ModelError, match="hold-out names 'c.csv', which no log is called"):
+        hold_out_runs(logs, ["c.csv"])
+    with pytest.raises(LogError, match="leaves no log to fit"):
+        hold_out_runs(logs, ["*"])
+
+
+def test_splits_by_time_leave_a_guard():
+    split = hold_out_times([_log("a")], [(2.0, 4.0)], guard=0.1)
+    (held,), (before, after) = split.held_out, split.fit
+    assert float(held.t[0]) == pytest.approx(2.1, abs=0.011)
+    assert float(held.t[-1]) == pytest.approx(3.9, abs=0.011)
+    assert float(before.t[-1]) == pytest.approx(1.9, abs=0.011) and float(after.t[0]) == pytest.approx(4.1, abs=0.011)
+    np.testing.assert_array_equal(held.effort, _efforts(held.t))
+    with pytest.raises(jd.ModelError, match="no log has samples in the blocks"):
+        hold_out_times([_log("a")], [(20.0, 21.0)])
+    with pytest.raises(jd.ModelError, match="ends before it begins"):
+        hold_out_times([_log("a")], [(2.0, 1.0)])
+
+
+def test_splits_by_share():
+    split = hold_out_share([_log("a"), _log("b", start=5.0)], 0.2, 4, guard=0.0)
+    held = sum(x.num_samples for x in split.held_out)
+    assert len(split.held_out) == 8 and held == pytest.approx(0.2 * 2002, abs=10)
+    assert held + sum(x.num_samples for x in split.fit) == 2002
+    rows = np.concatenate([np.asarray(x.t) for x in split.held_out if x.name.startswith("a")])
+    assert rows.max() == pytest.approx(10.0) and not np.isin(rows, np.asarray(split.fit[0].t)).any()

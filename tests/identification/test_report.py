@@ -1,0 +1,191 @@
+"""Reports: figures against their definitions, rules that can fail, and a page that stands alone."""
+
+import dataclasses
+import html.parser
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+import jaxdyn as jd
+from jaxdyn.identification import Log, PreparationReport, Split, report_on, whiteness
+from jaxdyn.identification import _result as results
+from jaxdyn.identification._prepare_report import Interval, RunReport, VelocityCheck
+
+ROBOT = jd.robots.double_pendulum()
+JOINTS = [name for name, _ in jd.simulation.effort_names(ROBOT)]
+NOISE = 0.05
+
+
+def _log(name, seed, bias=0.0, n=600):
+    rng = np.random.default_rng(seed)
+    t = np.arange(n) * 0.01
+    w = np.array([2.0, 3.0])
+    q, v, a = (0.8 * w**k * np.sin(np.outer(t, w) + k * np.pi / 2) for k in range(3))
+    effort = _exact(jnp.asarray(q), jnp.asarray(v), jnp.asarray(a)) + NOISE * rng.normal(size=(n, 2)) + bias
+    return Log(t, q, v, a, effort, name=name)
+
+
+_exact = jax.jit(jax.vmap(lambda q, v, a: jd.rnea(ROBOT, q, v, a) - jd.passive_forces(ROBOT, q, v)))
+
+
+def _result(**changes):
+    row = results.ParameterRow("links[<lower>].mass", "kg", 1.0, 1.1, 0.01, True)
+    errors = tuple(results.JointError(j, "N m", NOISE, NOISE, 1.0, 1.0) for j in JOINTS)
+    fields = {
+        "system": jd.System(ROBOT),
+        "status": results.FitStatus.CONVERGED,
+        "steps": 7,
+        "initial_cost": 2.0,
+        "cost": 1.0,
+        "parameters": (
+            row,
+            dataclasses.replace(row, name="joints[a].damping", deviation=float("nan"), observable=False),
+        ),
+        "base": (results.BaseParameter("Ixx(a) - 0.5 m(b)", 1.0, 2.0, 0.1),),
+        "unobservable": ("m(upper) & Izz(upper)",),
+        "condition": 12.5,
+        "errors": errors,
+        "physical": tuple(results.LinkCheck(n, True, 0.1, "") for n in ROBOT.link_names),
+        "covariance": np.eye(2),
+    }
+    return results.FitResult(**{**fields, **changes})
+
+
+SPLIT = Split([_log("fit.csv", 0), _log("more.csv", 1)], [_log("other.csv", 2)])
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.4])
+def test_whiteness_against_scipy(lag):
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=2000)
+    e = noise[1:] + lag * noise[:-1]
+    found = whiteness([e], [0.01], None)
+    x = e - e.mean()
+    r = np.array([x[:-k] @ x[k:] for k in range(1, 21)]) / (x @ x)
+    np.testing.assert_allclose(found.autocorrelation, r, atol=1e-12)
+    q = len(x) * (len(x) + 2) * np.sum(r**2 / (len(x) - np.arange(1, 21)))
+    assert found.statistic == pytest.approx(q, rel=1e-12)
+    assert found.probability == pytest.approx(scipy.stats.chi2.sf(q, 20), abs=1e-10)
+    assert found.white is (lag == 0) and found.bound == pytest.approx(1.96 / np.sqrt(1999))
+
+
+def test_whiteness_of_filtered_noise_is_taken_at_the_cutoff():
+    from jaxdyn.identification._prepare_signals import filtered
+
+    e = filtered(np.random.default_rng(6).normal(size=(20000, 1)), 0.001, 25.0, 4)[:, 0]
+    assert not whiteness([e], [0.001], None).white
+    found = whiteness([e], [0.001], 25.0)
+    assert found.white and found.step == pytest.approx(0.025)
+    slow = np.convolve(np.random.default_rng(6).normal(size=20039), np.ones(40) / 40, "valid")[:, None]
+    assert not whiteness([filtered(slow, 0.001, 25.0, 4)[:, 0]], [0.001], 25.0).white
+    rate = np.mean([whiteness([np.random.default_rng(k).normal(size=500)], [0.01], None).white for k in range(200)])
+    assert rate > 0.95  # 99 % of noise is white
+    assert whiteness([np.zeros(100)], [0.01], None) is None
+
+
+def test_figures_and_verdict_of_a_good_fit():
+    report = report_on(_result(), SPLIT)
+    for r in (*report.fit, *report.held_out):
+        assert r.rmse == pytest.approx(NOISE, rel=0.1) and abs(r.bias) < 0.01 and r.whiteness.white
+    log = SPLIT.held_out[0]
+    rest = np.asarray(log.effort - _exact(log.q, log.v, log.a))
+    np.testing.assert_allclose([r.rmse for r in report.held_out], np.sqrt(np.mean(rest**2, axis=0)), rtol=1e-12)
+    size = np.sqrt(np.mean(np.asarray(log.effort) ** 2, axis=0))
+    np.testing.assert_allclose(
+        [r.relative for r in report.held_out], np.sqrt(np.mean(rest**2, axis=0)) / size, rtol=1e-12
+    )
+    assert report.verdict.grade == "good"
+    assert report.verdict.sentence.startswith(
+        "This model can be trusted on motions like those of the logs (relative error 0.0"
+    )
+    assert "1 direction of the parameters cannot be seen" in report.verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("changes", "held_out", "grade", "words"),
+    [
+        ({"status": results.FitStatus.MAX_STEPS}, SPLIT.held_out, "bad", "convergence: MAX_STEPS after 7 steps"),
+        ({"physical": (results.LinkCheck("<lower>", False, -0.1, "x"),)}, SPLIT.held_out, "bad", "inertia of <lower>"),
+        ({"physical": (results.LinkCheck("antenna", False, -0.1, "x"),)}, SPLIT.held_out, "good", "can be trusted"),
+        ({}, [_log("x", 3, bias=5.0)], "bad", "accuracy: relative error"),
+        ({}, [_log("x", 3, bias=0.07)], "fair", "; only fair: generality"),
+        ({}, [], "good", "Nothing was held out, so it is not known how it does on other motions"),
+    ],
+)
+def test_rules_that_fail(changes, held_out, grade, words):
+    report = report_on(_result(**changes), Split(SPLIT.fit, list(held_out)))
+    assert report.verdict.grade == grade and words in report.verdict.sentence
+    assert {"good": "can be trusted", "fair": "with care", "bad": "should not be used"}[
+        grade
+    ] in report.verdict.sentence
+
+
+def test_vague_parameters_and_coloured_residuals_cost_the_best_grade():
+    row = _result().parameters[0]
+    vague = _result(parameters=(dataclasses.replace(row, deviation=1.0),))
+    report = report_on(vague, SPLIT)
+    rule = next(r for r in report.verdict.rules if r.name == "parameters")
+    assert rule.grade == "fair" and rule.finding.startswith("1 of 1 determined parameters deviate by more than 30 %")
+    drift = lambda log: np.asarray(_exact(log.q, log.v, log.a)) + 0.2 * np.sin(np.asarray(log.t))[:, None]
+    report = report_on(_result(), SPLIT, predict=drift)
+    rule = next(r for r in report.verdict.rules if r.name == "residuals")
+    assert rule.grade == "fair" and rule.finding.startswith("not white at 2 of 2 joints")
+
+
+class _Page(html.parser.HTMLParser):
+    void = frozenset({"meta", "rect", "line", "path"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.links = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        self.links += [value for key, value in attrs if key in ("src", "href")]
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.void:
+            assert self.open.pop() == tag
+
+
+def test_the_page_stands_alone(tmp_path):
+    run = RunReport(
+        "fit.csv", 600, 3, 100.0, (0.009, 0.01, 0.02), 20.0, "as asked for", 4, {JOINTS[0]: 0.004},
+        (VelocityCheck(JOINTS[0], 1.0, 0.99, 0.001),), (Interval(1.0, 2.0, "rest"),), {"fit.csv": 600},
+    )  # fmt: skip
+    report = report_on(_result(), SPLIT, PreparationReport((run,)), title="An <arm> & its log")
+    report.to_html(tmp_path / "report.html")
+    report.to_json(tmp_path / "report.json")
+    text = (tmp_path / "report.html").read_text()
+    page = _Page()
+    page.feed(text)
+    assert page.open == [] and page.links == [] and "script" not in page.seen and "url(" not in text
+    assert page.seen.count("svg") == 2 * 2 + 2  # each joint on fit and held out, and its autocorrelation
+    assert "An &lt;arm&gt; &amp; its log" in text and "links[&lt;lower&gt;].mass" in text and "nan" not in text
+    assert "left out 1 to 2 s: rest" in text and "m(upper) &amp; Izz(upper)" in text
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert found["verdict"]["grade"] == report.verdict.grade and found["parameters"][1]["deviation"] is None
+    assert found["errors"]["held_out"][0]["rmse"] == report.held_out[0].rmse
+    assert found["preparation"]["runs"][0]["left_out"][0]["why"] == "rest"
+    assert found["logs"] == {"fit": {"fit.csv": 600, "more.csv": 600}, "held_out": {"other.csv": 600}}
+
+
+def test_curves_keep_extremes_and_gaps():
+    from jaxdyn.identification import _report_svg as svg
+
+    t = np.linspace(0, 1, 20000)
+    x = np.sin(20 * t)
+    x[12345] = 7.0  # one sample of many must show
+    x[5000:5100] = np.nan
+    text = svg.curves("a < b", "N m", (("measured", t, x, "#000"),))
+    path = text.partition('<path d="')[2].partition('"')[0]
+    heights = [float(point.split()[1]) for point in path.replace("L", "M").split("M")[1:]]
+    top = svg._ABOVE + 0.05 * 8 / (8 * 1.1) * (svg._H - svg._BELOW - svg._ABOVE)
+    assert min(heights) == pytest.approx(top, abs=0.6) and path.count("M") == 2 and len(heights) < 900
+    assert "a &lt; b" in text

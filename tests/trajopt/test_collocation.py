@@ -1,0 +1,137 @@
+"""Transcriptions reach closed-form optima, and the orders that they promise."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxdyn._errors import ConvergenceError, ModelError
+from jaxdyn.trajopt import (
+    Bounds,
+    Guess,
+    HermiteSimpson,
+    MultipleShooting,
+    PathConstraint,
+    SolveStatus,
+    Trapezoidal,
+    interval_errors,
+    refined_mesh,
+    solve,
+    solve_refined,
+)
+
+from .problems import cart_pole, hurried, push, two_link_arm
+
+COST = 12 * 2.0**2 * 1.5**2 / 1.2**3
+
+
+def test_a_mass_is_pushed_as_the_closed_form_says():
+    found = solve(push(), intervals=6).checked()
+    np.testing.assert_allclose(found.cost, COST, rtol=1e-10)
+    t = np.asarray(found.t)
+    np.testing.assert_allclose(found.u[:, 0], 6 * 2.0 * 1.5 * (1.2 - 2 * t) / 1.2**3, atol=1e-7)
+    s = t / 1.2
+    np.testing.assert_allclose(found.x[:, 0], 1.5 * (3 * s**2 - 2 * s**3), atol=1e-9)
+    assert found.run_seconds > 0
+    assert found.compile_seconds > 0
+    assert solve(push(mass=3.0), intervals=6).compile_seconds == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("transcription", "error"),
+    [
+        (HermiteSimpson(separated=False), 1e-9),
+        (MultipleShooting(linear=True), 1e-9),
+        (MultipleShooting(steps=2), 0.03),  # controls in six steps
+    ],
+    ids=("compressed", "linear", "held"),
+)
+def test_other_transcriptions_agree(transcription, error):
+    found = solve(push(), transcription=transcription, intervals=6).checked()
+    np.testing.assert_allclose(found.cost, COST, rtol=error)
+    assert np.abs(found.x[-1] - np.array([1.5, 0])).max() < 1e-8
+
+
+@pytest.mark.slow
+def test_the_trapezoid_is_the_quadratic_program_that_it_says():
+    n, h, m = 6, 0.2, 2.0
+    u = np.eye(n + 1)
+    v = np.concatenate([np.zeros((1, n + 1)), np.cumsum(h / (2 * m) * (u[1:] + u[:-1]), axis=0)])
+    p = h / 2 * (v[1:] + v[:-1]).sum(0)
+    weights = np.full(n + 1, h)
+    weights[[0, -1]] /= 2
+    A, b = np.stack([p, v[-1]]), np.array([1.5, 0.0])
+    least = b @ np.linalg.solve(A / weights @ A.T, b)
+    found = solve(push(), transcription=Trapezoidal(), intervals=n).checked()
+    np.testing.assert_allclose(found.cost, least, rtol=1e-9)
+    assert abs(least - COST) < 0.12 * COST
+
+
+@pytest.mark.slow
+def test_the_least_time_is_that_of_full_force():
+    found = solve(hurried(), intervals=8).checked()  # the switch is at a node
+    np.testing.assert_allclose(found.duration, 2 * np.sqrt(2.0 * 1.5 / 3.0), rtol=1e-7)
+    np.testing.assert_allclose(np.abs(found.details.middle), 3.0, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_problem_without_a_solution_says_what_is_violated():
+    tight = push(bounds=Bounds(lower_control=-1.0, upper_control=1.0))
+    found = solve(tight, intervals=6, max_iterations=100)
+    assert found.status in (SolveStatus.INFEASIBLE, SolveStatus.MAX_ITERATIONS)
+    assert found.violation > 0.1
+    worst = found.violations()[0]
+    assert worst.amount == pytest.approx(float(found.violation))
+    with pytest.raises(ConvergenceError, match=worst.name):
+        found.checked()
+
+
+def _speed(t, x, u):
+    return x[1]
+
+
+@pytest.mark.slow
+def test_path_constraints_and_rates_hold():
+    limited = push(path=(PathConstraint("speed", _speed, upper=1.6),), bounds=Bounds(control_rate=100.0))
+    found = solve(limited, intervals=12).checked()
+    assert found.x[:, 1].max() <= 1.6 + 1e-7
+    assert found.x[:, 1].max() > 1.6 - 1e-3
+    assert found.cost > COST
+    assert np.abs(np.diff(found.u[:, 0]) / np.diff(found.t)).max() <= 100 + 1e-6
+
+
+@pytest.mark.slow
+def test_bad_guesses_give_a_status():
+    p = cart_pole()
+
+    def attempt(x, u):
+        guess = Guess(jnp.array([0.0, 1.0]), jnp.stack([jnp.zeros(4), x]), jnp.stack([u, u]))
+        found = solve(p.with_guess(guess), intervals=10, max_iterations=60)
+        return found.status, found.iterations, found.x
+
+    ends = jnp.array([[1.0, np.pi, 0, 0], [1e3, -50.0, 1e2, 1e2], [np.nan, 0, 0, 0], [np.inf, 0, 0, 0]])
+    status, iterations, x = jax.jit(jax.vmap(attempt))(ends, jnp.zeros((4, 1)))
+    assert status[0] == SolveStatus.SOLVED
+    assert (status[2:] == SolveStatus.NOT_FINITE).all()
+    assert iterations.max() <= 60
+    assert jnp.isfinite(x[:2]).all()
+
+
+@pytest.mark.slow
+def test_meshes_are_refined_where_the_error_is():
+    coarse, *_, fine = solve_refined(two_link_arm(), error=2e-4, rounds=3, intervals=20)
+    assert interval_errors(fine).max() < interval_errors(coarse).max() / 3
+    lengths = np.diff(fine.t)
+    assert lengths.max() > 1.9 * lengths.min()
+    assert fine.cost < coarse.cost
+
+
+def test_a_mesh_is_cut_by_the_order():
+    mesh = refined_mesh(np.array([0.0, 0.5, 1.0]), np.array([[1e-7], [15e-6]]), 1e-6)
+    np.testing.assert_allclose(mesh, [0, 0.5, 0.75, 1.0])
+
+
+def test_held_controls_have_no_rate():
+    with pytest.raises(ModelError, match="linear=True"):
+        solve(push(bounds=Bounds(control_rate=1.0)), transcription=MultipleShooting(), intervals=2)

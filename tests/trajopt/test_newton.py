@@ -1,0 +1,76 @@
+"""The linear algebra in time agrees with the dense KKT matrix, in solution and signs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxdyn.trajopt._riccati import Blocks, Right, Shape, factorised, solved
+
+N, NS, NM, NC, NB = 5, 4, 2, 4, 2
+SHAPE = Shape(NS, NM, (0, 2, 3, 4))
+REGULAR = 1e-3
+
+
+def blocks_and_right(seed: int, convex: bool):
+    rng = np.random.default_rng(seed)
+    nz = 2 * NS + NM
+    H = rng.normal(size=(N, nz, nz))
+    H = 0.2 * H @ H.swapaxes(1, 2) if convex else H + H.swapaxes(1, 2)
+    C, B0, BN = (rng.normal(size=s) for s in ((N, NC, nz), (NB, NS), (NB, NS)))
+    blocks = Blocks(*map(jnp.asarray, (H, C, np.zeros((NS, NS)), B0, np.eye(NS), BN)))
+    sizes = ((N, nz), (N, NC), NS, NB, NS, NB)
+    return blocks, Right(*(jnp.asarray(rng.normal(size=s)) for s in sizes))
+
+
+def dense(blocks: Blocks, right: Right):
+    """The same system as one matrix."""
+    n = (N + 1) * NS + N * NM
+    W, g, rows, c = np.zeros((n, n)), np.zeros(n), [], []
+
+    def equations(at, matrix, vector):
+        row = np.zeros((len(vector), n))
+        row[:, at] = matrix
+        rows.append(row)
+        c.append(vector)
+
+    for k in range(N):
+        at = np.arange(k * (NS + NM), k * (NS + NM) + 2 * NS + NM)
+        W[np.ix_(at, at)] += blocks.H[k]
+        g[at] += right.g[k]
+        equations(at, blocks.C[k], right.c[k])
+    first, last = np.arange(NS), np.arange(n - NS, n)
+    W += REGULAR * np.eye(n)
+    W[np.ix_(last, last)] += blocks.HN
+    g[first] += right.g0
+    g[last] += right.gN
+    equations(first, blocks.B0, right.b0)
+    equations(last, blocks.BN, right.bN)
+    A, c = np.concatenate(rows), np.concatenate(c)
+    return np.block([[W, A.T], [A, np.zeros((len(c), len(c)))]]), -np.concatenate([g, c])
+
+
+@jax.jit
+def run(blocks, right):
+    f, sound = factorised(SHAPE, blocks, REGULAR, 0.0)
+    return solved(SHAPE, f, right), sound
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_solves_the_dense_system(seed):
+    blocks, right = blocks_and_right(seed, convex=True)
+    step, sound = run(blocks, right)
+    matrix, vector = dense(blocks, right)
+    variables = [np.concatenate([step.s[k], step.m[k]]) for k in range(N)] + [step.s[N]]
+    found = np.concatenate([*variables, np.ravel(step.multipliers), step.start, step.end])
+    assert sound
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, vector), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_saddle_is_told_from_a_minimum(seed):
+    blocks, right = blocks_and_right(seed, convex=False)
+    matrix, _ = dense(blocks, right)
+    equations = N * NC + 2 * NB
+    assert (np.linalg.eigvalsh(matrix) < 0).sum() > equations
+    assert not run(blocks, right)[1]

@@ -1,0 +1,40 @@
+"""Published optima."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.trajopt import Bounds, Problem, solve, solve_refined
+
+from .problems import _effort, cart_pole, robot_arm, two_link_arm
+
+
+@pytest.mark.slow
+def test_cart_pole_swing_up():
+    found = solve(cart_pole(), intervals=160).checked()
+    assert f"{float(found.cost):.4f}" == "58.8077"
+
+
+@pytest.mark.slow
+def test_two_link_arm():
+    *_, found = solve_refined(two_link_arm(), error=1e-5, rounds=5, intervals=40)
+    assert found.status == 0
+    assert f"{float(found.cost):.4f}" == "2.9823"
+
+
+@pytest.mark.slow
+def test_robot_arm_of_cops():
+    found = solve(robot_arm(), intervals=120).checked()
+    assert f"{float(found.cost):.4f}" == "9.1409"
+
+
+@pytest.mark.slow
+@pytest.mark.wide
+def test_the_cart_pole_of_the_shelf_is_the_same():
+    end = jnp.array([1.0, np.pi, 0, 0])
+    bounds = Bounds(lower_control=-20.0, upper_control=20.0)
+    model = jd.robots.cart_pole()
+    p = Problem(model, 2.0, start=jnp.zeros(4), end=end, running=_effort, bounds=bounds)
+    found = solve(p, intervals=40).checked()
+    np.testing.assert_allclose(found.cost, solve(cart_pole(), intervals=40).cost, rtol=1e-8)

@@ -1,0 +1,56 @@
+"""Derivatives of optima, against closed forms and central differences."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxdyn.trajopt import solve
+
+from .problems import cart_pole, hurried, push
+
+
+def _pushed(p):
+    found = solve(push(*p), intervals=6, tolerance=1e-11)
+    return found.cost, found.x[3, 1]
+
+
+@pytest.mark.slow
+def test_the_cost_and_the_motion_of_a_pushed_mass():
+    m, d, T = 2.0, 1.5, 1.2
+    p = (m, d, T)
+    forward = jax.jit(jax.jacfwd(_pushed))(p)
+    cost = 12 * m**2 * d**2 / T**3
+    np.testing.assert_allclose(forward[0], [2 * cost / m, 2 * cost / d, -3 * cost / T], rtol=1e-7)
+    # the speed in the middle, 3 d / 2 T, to what the tolerance of the solve leaves of its derivatives
+    np.testing.assert_allclose(forward[1], [0, 1.5 / T, -1.5 * d / T**2], atol=1e-6)
+    reverse = jax.jit(jax.grad(lambda p: _pushed(p)[0]))(p)
+    np.testing.assert_allclose(reverse, forward[0], rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_the_least_time_within_a_force():
+    m, d, F = 2.0, 1.5, 3.0
+    g = jax.jit(jax.grad(lambda p: solve(hurried(*p), intervals=8, tolerance=1e-10).cost))((m, d, F))
+    T = 2 * np.sqrt(m * d / F)
+    np.testing.assert_allclose(g, [T / 2 / m, T / 2 / d, -T / 2 / F], rtol=1e-6)  # the bounds bind all along
+
+
+@pytest.mark.slow
+def test_a_swing_up_against_central_differences():
+    p = jnp.array([1.0, 0.3, 0.5, 9.81])
+
+    def run(p, force):  # a force that binds
+        found = solve(cart_pole(p, force=force), intervals=20, tolerance=1e-11)
+        return found.cost, found.x[10]
+
+    run = jax.jit(run)
+    cost, motion = jax.jit(jax.jacfwd(run, (0, 1)))(p, 12.0)
+    h = 1e-4
+    for k, slope in enumerate(zip(cost[0], motion[0].T, strict=True)):
+        above, below = (run(p.at[k].add(s), 12.0) for s in (h, -h))
+        differences = [(a - b) / (2 * h) for a, b in zip(above, below, strict=True)]
+        for exact, approximate in zip(slope, differences, strict=True):
+            np.testing.assert_allclose(exact, approximate, rtol=2e-5, atol=2e-5)  # error of the differences, h^2
+    (above, _), (below, _) = run(p, 12.0 + h), run(p, 12.0 - h)
+    np.testing.assert_allclose(cost[1], (above - below) / (2 * h), rtol=1e-5)
