@@ -59,6 +59,7 @@ def theirs(text: str, impedance: float):
 
 
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=[pytest.mark.slow] * (k != "all")) for k in EQUALITIES])
+@pytest.mark.slow
 def test_accelerations_of_stiff_equalities(kind):
     text = EQUALITIES[kind]
     model = jd.parse_mjcf(SCENE % text.replace("%s", ""))

@@ -12,6 +12,7 @@ import jaxdyn.constraints as jc
 solve = jax.jit(jc.constrained_dynamics)
 
 
+@pytest.mark.slow
 def test_slider_crank_in_the_angle_of_its_crank():
     """With q = 0 at the crank's angle 1: the rod closes at `asin(-r sin t / l)`, the slider follows."""
     r, l = 0.2, 0.5

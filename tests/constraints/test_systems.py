@@ -71,6 +71,7 @@ def test_rigid_load_is_the_arm_with_a_heavier_hand():
     assert_allclose(-got.multiplier("grip"), carried, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_contact_with_a_surface_is_equation_33():
     phi = lambda p: p[2] - 0.3 * p[0] ** 2 - jnp.sin(p[1]) - 0.9
     model, constraints = jc.on_surface(arm(), "hand", phi)
@@ -152,6 +153,7 @@ def test_common_rigid_load_is_one_arm_with_a_load_that_the_other_holds():
     assert_allclose(rate, T @ v[:3] - T @ v[3:], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_load_in_motion_keeps_the_energy():
     model, constraints = jc.gripping_load(arm(), "hand", 2.5)
     q, v = jc.carried_state(model, constraints, Q, V)

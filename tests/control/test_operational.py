@@ -62,6 +62,7 @@ def errors(pose, velocity, t):
     return np.r_[turn, want.translation - pose.translation], rate - velocity, acceleration
 
 
+@pytest.mark.slow
 def test_operational_space_is_a_unit_mass():
     t, none = 0.4, np.zeros(6)
     law = ct.OperationalSpace(ARM, TIP, CIRCLE, 30.0, 9.0, posture=jnp.zeros(7), posture_kp=5.0, posture_kd=1.0)

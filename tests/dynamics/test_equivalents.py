@@ -71,7 +71,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", [x if x == "cylindrical" else pytest.param(x, marks=pytest.mark.slow) for x in PAIRS])
 def test_same_as_simpler_joints(name):
     ours, simple = (_robot(joints).build() for joints in PAIRS[name])
     q, v, a = _random(ours.nv)
@@ -105,6 +105,7 @@ def test_screw_is_a_slide_geared_to_a_turn():
     assert relative_error(call("forward_dynamics", geared, q, v, a, no_load), acceleration) < TOLERANCE
 
 
+@pytest.mark.slow
 def test_geared_coordinates_restrict_the_free_ones():
     """`M = G^T M_full G` and `tau = G^T tau_full(G q + c, G v, G a)` for `q_full = G q + c`."""
     builder = lambda: _robot([Revolute(AXIS), Revolute(OTHER), Cylindrical(AXIS)])

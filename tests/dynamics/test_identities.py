@@ -107,6 +107,7 @@ def test_coriolis_matrix_makes_mass_rate_skew(robot):
 
 
 @robots
+@pytest.mark.slow
 def test_christoffel_symbols_give_the_coriolis_matrix(robot):
     """`C_ij = sum of G_ijk v_k`."""
     m, (q, v, *_) = model(robot), state(robot)
@@ -115,7 +116,7 @@ def test_christoffel_symbols_give_the_coriolis_matrix(robot):
     assert np.abs(np.asarray(off)).max() < TOLERANCE * np.abs(np.asarray(call("mass_matrix", m, q))).max()
 
 
-@pytest.mark.parametrize("robot", ["arm", "geared"])
+@pytest.mark.parametrize("robot", ["arm", slow("geared")])
 def test_christoffel_symbols_of_the_first_kind(robot):
     """`(dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2` where the velocities are rates of coordinates."""
     m, q = model(robot), state(robot)[0]
@@ -125,6 +126,7 @@ def test_christoffel_symbols_of_the_first_kind(robot):
 
 
 @robots
+@pytest.mark.slow
 def test_gravity_is_the_gradient_of_potential_energy(robot):
     m, q = model(robot), state(robot)[0]
     assert relative_error(call("gravity_forces", m, q), _potential_gradient(m, q)) < TOLERANCE
@@ -138,6 +140,7 @@ def test_kinetic_energy_is_the_quadratic_form_of_the_mass_matrix(robot):
 
 
 @robots
+@pytest.mark.slow
 def test_momentum_rate_is_the_external_wrench(robot):
     """Weight, external wrenches and what the joints at the world transmit, about the world's origin."""
     m = without_armature(model(robot))
@@ -171,6 +174,7 @@ def test_free_robot_in_empty_space_keeps_its_momentum():
 
 
 @robots
+@pytest.mark.slow
 def test_centroidal_momentum(robot):
     """`A v` is the momentum about the centre of mass; the rate of A is the derivative along v."""
     m, (q, v, *_) = model(robot), state(robot)
@@ -231,6 +235,7 @@ def test_joint_power_is_effort_times_velocity(robot):
 
 
 @pytest.mark.parametrize("robot", ["few", slow("tree"), slow("every")])
+@pytest.mark.slow
 def test_task_space_dynamics(robot):
     """`Lambda^-1 = J M^-1 J^T`; a task force moves the frame as Lambda and eta say."""
     m, (q, v, *_), name = model(robot), state(robot), "f0"

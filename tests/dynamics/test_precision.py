@@ -32,7 +32,7 @@ def _single(args):
 
 
 @pytest.mark.parametrize(
-    "name", [x if x in ("rnea", "forward_dynamics") else pytest.param(x, marks=pytest.mark.slow) for x in SINGLE]
+    "name", [x if x == "forward_dynamics" else pytest.param(x, marks=pytest.mark.slow) for x in SINGLE]
 )
 def test_single_precision(name):
     args = (model("tree"), *state("tree"))

@@ -147,6 +147,7 @@ def _wanted(m, q, v, a, external):
 
 
 @pytest.mark.parametrize("robot", ["floating", pytest.param("geared", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_matrices_and_forces_of_any_robot(robot):
     """Equations 25 to 35: the quadratic form, the sum (31), and what the joints transmit."""
     m, (q, v, a, external) = model(robot), state(robot)

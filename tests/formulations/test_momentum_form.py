@@ -37,6 +37,7 @@ def test_lemma_1(gradient, step):
         assert worst < rule.bound(a) + rounding
 
 
+@pytest.mark.slow
 def test_gradients_of_a_kinetic_energy():
     """`T = c + A cos(beta_2 + phi)` for two hinges: the errors are below A times the bound for a frequency of 1."""
     links = planar_links(model("hinges"))

@@ -25,6 +25,7 @@ ARM = arm()
 START = disturbed(ARM)
 
 
+@pytest.mark.slow
 def test_the_smoothing_velocity_of_friction_is_found():
     """Not linear: summed anew at each step. Exact data, so that the truth is the minimum."""
     start = eqx.tree_at(lambda m: m.properties.friction_velocity, ARM, jnp.full(3, 0.09))

@@ -19,7 +19,7 @@ from tests.kinematics.test_frames import close, geared
 from tests.oracles import ALL_KINDS, random_model, random_state, to_pinocchio
 
 
-@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_agreement_with_pinocchio(floating):
     model = random_model(10, 12, fixed_fraction=0.2, floating=floating)
     oracle = to_pinocchio(model)

@@ -58,7 +58,7 @@ def close(got, want, tolerance=1e-10):
     assert np.abs(got - want).max() <= tolerance * max(1, np.abs(want).max())
 
 
-@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_poses_of_all_links_and_frames(floating):
     model, oracle, (q, _, _) = case(floating)
     poses = forward_kinematics(model, q)
@@ -74,7 +74,7 @@ def test_poses_of_all_links_and_frames(floating):
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
-@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_motion_agrees_with_pinocchio(floating, reference):
     model, oracle, (q, v, a) = case(floating)
     ours, theirs = REFERENCES[reference]

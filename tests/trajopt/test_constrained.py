@@ -116,6 +116,7 @@ def test_a_constrained_robot_moves_as_constrained_dynamics_say():
     np.testing.assert_allclose(seen.invariants[0], 0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_dependent_rows_are_left_out():
     model = jd.robots.four_bar()
     robot = ConstrainedRobot(model, jc.described_constraints(model))
