@@ -20,7 +20,7 @@ from jaxdyn.identification._parameters import Parameters
 from jaxdyn.identification._physical_fit import Physical
 from jaxdyn.kinematics import difference
 from jaxdyn.model import Model
-from jaxdyn.simulation import SemiImplicitEuler, Signal, System, simulate
+from jaxdyn.simulation import Signal, System, simulate
 from jaxdyn.simulation._system import as_system
 
 
@@ -59,7 +59,7 @@ class Windows(eqx.Module):
     every: int = eqx.field(static=True, default=5)
     lead: float = eqx.field(static=True, default=0.1)
     #: of the integration; the step is that of the log over `substeps`
-    solver: diffrax.AbstractSolver = SemiImplicitEuler()
+    solver: diffrax.AbstractSolver = diffrax.Heun()
     substeps: int = eqx.field(static=True, default=1)
 
     def cut(self, model: Model, log: Log) -> Any:

@@ -12,6 +12,7 @@ TINY = Effort(0.0, 1)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["panda", "humanoid"])
+@pytest.mark.wide
 def test_rows_of_jaxdyn_agree_with_pinocchio(name):
     p = _problems.problem(name, 3)
     rows = list(_sections.jaxdyn_rows(p, "float64", (1, 3), TINY))

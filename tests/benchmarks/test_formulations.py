@@ -19,6 +19,7 @@ def test_operations_are_counted():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_rows_of_formulations():
     """The two methods agree, or there is no row; figures of both."""
     for kind in ("planar", "ball"):

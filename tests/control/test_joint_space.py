@@ -143,13 +143,14 @@ def test_all_laws_follow_and_gravity_is_carried():
         ARM,
         jnp.array([1.0, 0.5]),
         jnp.zeros(2),
-        jnp.array([0.0, 12.0]),
+        jnp.array([0.0, 20.0]),
         effort=ct.GravityPD(ARM, jnp.array([2.0, -1.0]), KP, KD),
     )
     np.testing.assert_allclose(held.q[-1], [2, -1], atol=1e-6)
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_gains_are_tuned_by_gradient():
     import optax
 

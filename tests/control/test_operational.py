@@ -138,6 +138,7 @@ def test_hybrid_control_presses_as_wanted(contact):
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_polishing_in_simulate(contact):
     constraint, start = contact
     law = pressing(lambda t: 5.0 + 2.0 * jnp.sin(3 * t))

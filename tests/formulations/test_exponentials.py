@@ -118,6 +118,7 @@ def test_pose_is_a_product_of_matrix_exponentials():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_derivatives_agree():
     """Gradients of a number made of pose, Jacobian and acceleration, in every leaf and in the state, over a batch."""
     m, _ = _robot()

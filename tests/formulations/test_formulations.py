@@ -11,7 +11,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn import formulations
-from jaxdyn.formulations import AbstractFormulation, Hamilton, MomentumEquation, PlanarChain
+from jaxdyn.formulations import AbstractFormulation, GibbsAppell, Hamilton, Lagrange, MomentumEquation, PlanarChain
 from tests.formulations._cases import COVERED, ROBOTS, TOLERANCE, model, state
 from tests.oracles import relative_error
 
@@ -24,14 +24,23 @@ RICH = ("floating", "geared", "balls")
 def _pairs():
     """Each formulation with each robot that it covers; all but the cheapest are slow to compile.
 
-    CI takes the first robot of each formulation and the richest, the rest is run by hand.
+    CI takes the first robot of each formulation and the richest if it compiles soon; the rest is run by hand.
     """
     for formulation, robots in COVERED:
         rich = next((robot for robot in RICH if robot in robots), robots[0])
         for robot in robots:
-            marks = [pytest.mark.slow] if robot in (robots[0], rich) else [pytest.mark.slow, pytest.mark.wide]
+            heavy = isinstance(formulation, Lagrange | MomentumEquation | Hamilton) and robot == rich
+            marks = (
+                [pytest.mark.slow] if robot in (robots[0], rich) and not heavy else [pytest.mark.slow, pytest.mark.wide]
+            )
             marks = [] if isinstance(formulation, PlanarChain) and robot == robots[0] else marks
             yield pytest.param(formulation, robot, marks=marks, id=f"{type(formulation).__name__}-{robot}")
+
+
+def _of_gradients(formulation, robots):
+    """One case of the gradients; those of differentiated energies take half a minute to compile."""
+    heavy = isinstance(formulation, Lagrange | MomentumEquation | Hamilton | GibbsAppell)
+    return pytest.param(formulation, robots, marks=[pytest.mark.wide] * heavy, id=type(formulation).__name__)
 
 
 def _first():
@@ -117,7 +126,7 @@ def _formulated_slopes(method, m, q, v, a):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(("method", "robots"), [_of_gradients(*pair) for pair in COVERED])
 def test_gradients_agree(method, robots):
     """`grad` in every kind of leaf and in the state is that of `rnea`.
 

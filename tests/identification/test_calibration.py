@@ -24,6 +24,7 @@ def poses(model, noise=0.0):
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_joint_frame_is_found_from_poses_of_the_last_link():
     turned = jnp.array([np.cos(0.02), np.sin(0.02), 0.0, 0.0])
     moved = ARM.placements.translation.at[1].add(jnp.array([0.004, -0.003, 0.006]))

@@ -56,6 +56,7 @@ def test_what_cannot_be_seen_stays():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_deviations_cover_the_truth_at_their_rate():
     """Of 60 noisy logs about 95 % of base parameters are within 1.96 deviations; 3 sigma of that count are allowed."""
     inside = total = 0
@@ -118,6 +119,7 @@ def test_physical_least_squares_keeps_bodies_where_plain_ones_break():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_strong_prior_holds_and_a_weak_one_lets_go():
     log = log_of(ARM, 0.05)
     held = fit(START, log, SELECTION, Physical(reweight=0), prior=GeometricPrior(1e12, 1e12), weights=jnp.ones(3))

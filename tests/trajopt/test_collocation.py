@@ -119,6 +119,7 @@ def test_bad_guesses_give_a_status():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_meshes_are_refined_where_the_error_is():
     coarse, *_, fine = solve_refined(two_link_arm(), error=2e-4, rounds=3, intervals=20)
     assert interval_errors(fine).max() < interval_errors(coarse).max() / 3

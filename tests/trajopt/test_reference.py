@@ -17,6 +17,7 @@ def test_cart_pole_swing_up():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_two_link_arm():
     *_, found = solve_refined(two_link_arm(), error=1e-5, rounds=5, intervals=40)
     assert found.status == 0
