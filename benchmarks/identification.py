@@ -4,8 +4,8 @@
 
 Each folder holds a log, a robot description and a note on which rows are for fitting. The prior is the description, its
 inertias believed to a tenth, `strength = 1 / 0.1^2`, times the number of rows for each independent one: after a
-low-pass at f rows at a rate r are r / 2f for one. The rule was written down knowing the error of neighbouring strengths on
-held-out rows of the arm; cross-validation on its fitting rows chose 10 instead, with which that error is 0.0145.
+low-pass at f rows at a rate r are r / 2f for one. The rule was written down knowing the error of neighbouring strengths
+on held-out rows of the arm; cross-validation on its fitting rows chose 10 instead, with which that error is 0.0145.
 """
 
 import argparse

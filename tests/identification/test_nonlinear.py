@@ -48,10 +48,8 @@ def test_both_methods_over_bodies_find_one_minimum():
     assert free.is_physical and convex.is_physical
     assert free.cost == pytest.approx(convex.cost, rel=1e-6)
     assert several.cost == pytest.approx(convex.cost, rel=1e-6)
-    descent = fit(
-        START, log, SELECTION, FirstOrder(optax.adam(optax.cosine_decay_schedule(5.0, 8000)), max_steps=8000, reweight=0), prior=prior,
-        weights=jnp.full(3, 20.0),
-    )  # fmt: skip
+    adam = FirstOrder(optax.adam(optax.cosine_decay_schedule(5.0, 8000)), max_steps=8000, reweight=0)
+    descent = fit(START, log, SELECTION, adam, prior=prior, weights=jnp.full(3, 20.0))
     assert descent.is_physical and descent.cost < 1.2 * convex.cost < 0.01 * descent.initial_cost
 
 
