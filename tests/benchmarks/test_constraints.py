@@ -7,6 +7,7 @@ from benchmarks._timing import Effort
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_rows_of_constrained_motion():
     rows = constraints.precision_rows("A01 pendulum", (1e-6, 1e-8), 1)
     assert rows[1]["error"] < rows[0]["error"] < 1e-2

@@ -11,6 +11,7 @@ TINY = Effort(0.0, 1)
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_engines_agree(monkeypatch):
     pytest.importorskip("mujoco.mjx")
     monkeypatch.setattr(_rollouts, "LONG", 5)

@@ -23,6 +23,7 @@ SMALL = _tour.Size(
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_small_tour(tmp_path):
     out = tmp_path / "plots"
     report = _tour.tour(out, SMALL)

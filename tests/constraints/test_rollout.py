@@ -64,6 +64,7 @@ def test_gradient_in_everything():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_single_precision():
     want = swing(*START)
     single = jax.tree.map(lambda x: x.astype(jnp.float32), START)

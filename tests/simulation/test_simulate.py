@@ -272,6 +272,7 @@ def test_single_precision_stays_single():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_implicit_solvers_on_manifolds():
     m = wheeled()
     q, v = state(m)
