@@ -1,7 +1,5 @@
 """From a problem to its solution by differential dynamic programming."""
 
-import functools
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +13,7 @@ from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
 from jaxdyn.control import Plan, TrackingFeedback
 from jaxdyn.model import Model
+from jaxdyn.trajopt._compiling import called
 from jaxdyn.trajopt._ilqr import (
     ILQRProgress,
     Iterate,
@@ -78,11 +77,9 @@ def ilqr(
     show = _printed if progress is True else (progress or None)
     number = lambda x: jnp.asarray(x, dtype)
     args = problem, number(tolerance), number(penalty), number(growth), jnp.asarray(max_iterations), multipliers
-    static = intervals, feasible_start, show
-    leaves, structure = eqx.partition((args, static), eqx.is_array)
-    if any(isinstance(x, Tracer) for x in jax.tree.leaves(leaves)):
-        return _solution(leaves, structure)
-    solution = _timed(leaves, structure)
+    solution = called(_solution, (args, (intervals, feasible_start, show)))
+    if isinstance(solution.status, Tracer):
+        return solution
     return solution.checked() if throw else solution
 
 
@@ -101,42 +98,8 @@ def check_fixed(problem: Problem, method: str):
         raise ModelError(f"{method} cannot take this problem: {why}; use jaxdyn.trajopt.solve")
 
 
-def _timed(leaves, structure) -> Solution:
-    """Runs it, and says how long compiling and running took."""
-    flat, treedef = jax.tree.flatten(leaves)
-    static, form = jax.tree.flatten(structure)
-    shapes = tuple((x.shape, x.dtype, x.weak_type) for x in map(jnp.asarray, flat))
-    misses = _compiled.cache_info().misses
-    run, seconds, out = _compiled(treedef, shapes, tuple(static), form)
-    fresh = _compiled.cache_info().misses > misses
-    start = time.perf_counter()
-    arrays = jax.block_until_ready(run(*flat))
-    elapsed = time.perf_counter() - start
-    solution = eqx.combine(jax.tree.unflatten(out[0], arrays), out[1])
-    object.__setattr__(solution, "compile_seconds", seconds if fresh else 0.0)
-    object.__setattr__(solution, "run_seconds", elapsed)
-    return solution
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(treedef, shapes, static, form):
-    start = time.perf_counter()
-    structure = jax.tree.unflatten(form, static)
-    out: list[Any] = []
-
-    def run(*leaves):
-        arrays, rest = eqx.partition(_solution(jax.tree.unflatten(treedef, leaves), structure), eqx.is_array)
-        flat, shape = jax.tree.flatten(arrays)
-        out[:] = [shape, rest]
-        return flat
-
-    wanted = [jax.ShapeDtypeStruct(s, d, weak_type=w) for s, d, w in shapes]
-    compiled = jax.jit(run).lower(*wanted).compile()
-    return compiled, time.perf_counter() - start, tuple(out)
-
-
-def _solution(leaves, structure) -> Solution:
-    args, (intervals, feasible, show) = eqx.combine(leaves, structure)
+def _solution(arguments) -> Solution:
+    args, (intervals, feasible, show) = arguments
     problem, tolerance, penalty, growth, count, multipliers = args
     options = Options(tolerance, penalty, growth, count, show)
     frozen = jax.lax.stop_gradient(problem)

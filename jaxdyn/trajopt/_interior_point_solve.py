@@ -1,8 +1,5 @@
 """From a problem to its solution by a transcription and the interior-point method."""
 
-import dataclasses
-import functools
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +12,7 @@ from jax.core import Tracer
 from jaxdyn._errors import ShapeError
 from jaxdyn._types import Array, Float
 from jaxdyn.trajopt._collocation import HermiteSimpson
+from jaxdyn.trajopt._compiling import called
 from jaxdyn.trajopt._interior_point import Loop, Progress
 from jaxdyn.trajopt._interior_point_barrier import total
 from jaxdyn.trajopt._interior_point_program import Program
@@ -59,10 +57,9 @@ def solve(
     show = _printed if progress is True else (progress or None)
     args = problem, mesh, jnp.asarray(tolerance, dtype), jnp.asarray(barrier, dtype)
     options = HermiteSimpson() if transcription is None else transcription, max_iterations, show
-    numbers, structure = eqx.partition((args, options), eqx.is_array)
-    if any(isinstance(x, Tracer) for x in jax.tree.leaves(numbers)):
-        return _solution(numbers, structure)
-    solution = _timed(numbers, structure)
+    solution = called(_solution, (args, options))
+    if isinstance(solution.status, Tracer):
+        return solution
     return solution.checked() if throw else solution
 
 
@@ -70,41 +67,8 @@ def _numbers(tree: Any) -> Any:
     return jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, tree)
 
 
-def _timed(numbers, structure) -> Solution:
-    """Runs it, and says how long compiling and running took."""
-    leaves, treedef = jax.tree.flatten(numbers)
-    shapes = tuple((x.shape, x.dtype, x.weak_type) for x in map(jnp.asarray, leaves))
-    static, form = jax.tree.flatten(structure)
-    misses = _compiled.cache_info().misses
-    run, seconds, out = _compiled(treedef, shapes, tuple(static), form)
-    fresh = _compiled.cache_info().misses > misses
-    start = time.perf_counter()
-    arrays = jax.block_until_ready(run(*leaves))
-    elapsed = time.perf_counter() - start
-    solution = eqx.combine(jax.tree.unflatten(out[0], arrays), out[1])
-    return dataclasses.replace(solution, compile_seconds=seconds if fresh else 0.0, run_seconds=elapsed)
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(treedef, shapes, static, form):
-    """Compiled code for one structure of problems, the seconds it took, and the structure of the result."""
-    start = time.perf_counter()
-    structure = jax.tree.unflatten(form, static)
-    out = []
-
-    def run(*leaves):
-        arrays, rest = eqx.partition(_solution(jax.tree.unflatten(treedef, leaves), structure), eqx.is_array)
-        flat, shape = jax.tree.flatten(arrays)
-        out[:] = [shape, rest]
-        return flat
-
-    wanted = [jax.ShapeDtypeStruct(s, d, weak_type=w) for s, d, w in shapes]
-    compiled = jax.jit(run).lower(*wanted).compile()
-    return compiled, time.perf_counter() - start, tuple(out)
-
-
-def _solution(numbers, structure) -> Solution:
-    (problem, mesh, tolerance, barrier), (transcription, max_iterations, show) = eqx.combine(numbers, structure)
+def _solution(arguments) -> Solution:
+    (problem, mesh, tolerance, barrier), (transcription, max_iterations, show) = arguments
     moving, fixed = eqx.partition(Program(problem, transcription, mesh), eqx.is_array)
     leaves, treedef = jax.tree.flatten(moving)
     build = lambda leaves: eqx.combine(jax.tree.unflatten(treedef, leaves), fixed)
