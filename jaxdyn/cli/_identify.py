@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> FitResult:
         logs, preparation = prepare(runs, model, config.columns, config.preparation, progress=shown.advance)
         split = config.hold_out(logs)
         shown.advance("fitting")
-        result = _fitted(model, split, config)
+        result = _fitted(model, split, config, lambda line: shown.bar.set_description(f"fitting, {line}"))
         shown.advance("predicting")
         predict = lambda log: identification.predicted_effort(result.system, log)
         name = model.name or Path(arguments.robot).stem
@@ -87,7 +87,7 @@ def _check_folder(out: Path):
         raise FileAccessError(f"{out}: there is no folder {out.parent}; make it first")
 
 
-def _fitted(model: Model, split: Split, config: Config) -> FitResult:
+def _fitted(model: Model, split: Split, config: Config, tell: Callable[[str], None]) -> FitResult:
     method = getattr(identification, METHODS[config.method])
     try:
         chosen = method(**config.options)
@@ -105,7 +105,7 @@ def _fitted(model: Model, split: Split, config: Config) -> FitResult:
     system = System(model, parts)
     selection = identification.select(*config.parameters)
     return identification.fit(
-        system, split.fit, selection, chosen, held_out=split.held_out, weights=weights, progress=sys.stderr.isatty()
+        system, split.fit, selection, chosen, held_out=split.held_out, weights=weights, progress=tell
     )
 
 

@@ -10,6 +10,7 @@ METHODS = {
     "levenberg-marquardt": "LevenbergMarquardt",
     "first-order": "FirstOrder",
     "output-error": "OutputError",
+    "low-passed": "LowPassed",
 }
 
 
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser):
     """Adds them to the parser of the command."""
     robot = "a URDF (.urdf), an MJCF (.xml, .mjcf), a saved model, or a name on the shelf such as panda"
     parser.add_argument("robot", metavar="ROBOT", help=robot)
-    kinds = ".csv, .csv.gz, .npz, .parquet, .mat, .mcap, .db3"
+    kinds = ".csv, .csv.gz, .npz, .parquet, .mat, .mcap, .db3, .bag"
     logs = f"a run: a file ({kinds}), the folder of a rosbag2, or several files of one run joined by +"
     parser.add_argument("logs", nargs="+", metavar="LOG", help=logs)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the results go")

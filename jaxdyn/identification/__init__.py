@@ -2,7 +2,11 @@
 
 from jaxdyn.identification._base_parameters import Grouping as Grouping
 from jaxdyn.identification._base_parameters import grouping as grouping
+from jaxdyn.identification._bodies import as_bodies as as_bodies
 from jaxdyn.identification._calibration import FramePoses as FramePoses
+from jaxdyn.identification._cross_validation import Candidate as Candidate
+from jaxdyn.identification._cross_validation import CrossValidation as CrossValidation
+from jaxdyn.identification._cross_validation import cross_validated as cross_validated
 from jaxdyn.identification._excitation import Excitation as Excitation
 from jaxdyn.identification._excitation import ExcitationStatus as ExcitationStatus
 from jaxdyn.identification._excitation import design_excitation as design_excitation
@@ -32,6 +36,7 @@ from jaxdyn.identification._log import Log as Log
 from jaxdyn.identification._log import check_log as check_log
 from jaxdyn.identification._log_mapping import Columns as Columns
 from jaxdyn.identification._log_mapping import Source as Source
+from jaxdyn.identification._low_passed import LowPassed as LowPassed
 from jaxdyn.identification._methods import AbstractMethod as AbstractMethod
 from jaxdyn.identification._nonlinear import FirstOrder as FirstOrder
 from jaxdyn.identification._nonlinear import LevenbergMarquardt as LevenbergMarquardt
@@ -69,6 +74,8 @@ from jaxdyn.identification._result import ParameterRow as ParameterRow
 from jaxdyn.identification._selection import Selection as Selection
 from jaxdyn.identification._selection import select as select
 from jaxdyn.identification._split import Split as Split
+from jaxdyn.identification._split import fold_blocks as fold_blocks
+from jaxdyn.identification._split import fold_runs as fold_runs
 from jaxdyn.identification._split import hold_out_runs as hold_out_runs
 from jaxdyn.identification._split import hold_out_share as hold_out_share
 from jaxdyn.identification._split import hold_out_times as hold_out_times

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ModelError, ShapeError
-from jaxdyn.identification._fit_problem import Problem, squares
+from jaxdyn.identification._dependence import dependence, residuals
+from jaxdyn.identification._fit_problem import Problem
 from jaxdyn.identification._linear import Linear
 from jaxdyn.identification._log import Log
 from jaxdyn.identification._methods import AbstractMethod, Solution
@@ -45,8 +46,9 @@ def fit(
     numbers of `system` for methods that have one, by default hardly any. `weights`, `(nv,)`, are inverse
     deviations of the joints' residuals; without them they are estimated. Directions of the parameters that no log shows
     are named in the result, and left at the prior; a selected path to which the residual does not react at all
-    is a `ModelError`. `held_out` logs are predicted, never fitted. `progress` prints a line on stderr, or
-    calls a function with it. With `throw`, a fit that does not converge raises `ConvergenceError`.
+    is a `ModelError`. `held_out` logs are predicted, never fitted. `progress` shows each step and its cost on stderr,
+    on one line where that is a terminal, or calls a function with that text. With `throw`, a fit that does not converge
+    raises `ConvergenceError`.
     """
     logs, held_out = _as_list(logs), _as_list(held_out)
     method = Linear() if method is None else method
@@ -65,12 +67,14 @@ def _as_list(logs) -> list[Log]:
     return [logs] if isinstance(logs, Log) else list(logs)
 
 
-def _teller(progress) -> Callable[[str], None]:
+def _teller(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
+    """Where a method's lines go: to a function, to stderr, or nowhere."""
     if not isinstance(progress, bool):
         return progress
     if not progress:
         return lambda line: None
-    return lambda line: print(f"\rfit: {line:<70}", end="", file=sys.stderr, flush=True)  # noqa: T201
+    start, end = ("\r", "") if sys.stderr.isatty() else ("", "\n")
+    return lambda line: print(f"{start}fit: {line:<70}", end=end, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _check_weights(problem: Problem, weights):
@@ -100,9 +104,12 @@ def _check_sensitivity(parameters: Parameters, solution: Solution):
 
 def _result(problem: Problem, unseen: Problem | None, solution: Solution, method) -> FitResult:
     parameters = problem.parameters
-    covariance, deviations = _covariance(solution)
     groups = solution.groups
     x0, x = np.asarray(parameters.read(), float), solution.x
+    dtype = parameters.read().dtype
+    left = residuals(problem, jnp.asarray(x, dtype))
+    many = dependence(left)
+    covariance, deviations = _covariance(solution, many)
     alone = groups.observable()
     own = np.sqrt(np.diag(covariance))
     rows = tuple(
@@ -113,7 +120,6 @@ def _result(problem: Problem, unseen: Problem | None, solution: Solution, method
         BaseParameter(name, float(a), float(b), float(s))
         for name, a, b, s in zip(groups.base_names(), groups.values(x0), groups.values(x), deviations, strict=True)
     )
-    dtype = parameters.read().dtype
     return FitResult(
         system=parameters.insert(jnp.asarray(x, dtype)),
         status=solution.status,
@@ -124,7 +130,8 @@ def _result(problem: Problem, unseen: Problem | None, solution: Solution, method
         base=base,
         unobservable=groups.directions(),
         condition=groups.condition,
-        errors=_errors(problem, unseen, jnp.asarray(x, dtype)),
+        errors=_errors(problem, unseen, left, jnp.asarray(x, dtype)),
+        dependence=tuple(float(m) for m in many),
         physical=link_checks(parameters.insert(jnp.asarray(x, dtype)).model),
         covariance=covariance,
         history=solution.history,
@@ -132,9 +139,14 @@ def _result(problem: Problem, unseen: Problem | None, solution: Solution, method
     )
 
 
-def _covariance(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
-    """Of all parameters with the unobservable ones held, and the deviations of the base parameters."""
-    h, _, square = solution.sums.weighted(solution.weights)
+def _covariance(solution: Solution, many: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of all parameters with the unobservable ones held, and the deviations of the base parameters.
+
+    `s^2 H^-1 (sum_c tau_c w_c^2 H_c) H^-1` with tau samples for each independent one: of a residual that is white
+    the usual `s^2 H^-1`.
+    """
+    sums, weights = solution.sums, solution.weights
+    h, _, square = sums.weighted(weights)
     b = solution.groups.base
     full = np.zeros((len(solution.x),) * 2)
     if not b.size or solution.status == FitStatus.NOT_FINITE:
@@ -142,28 +154,26 @@ def _covariance(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
     inner = h[np.ix_(b, b)]
     scale = 1 / np.sqrt(np.diag(inner))
     inverse = np.linalg.inv(inner * scale[:, None] * scale) * scale[:, None] * scale
-    freedom = max(float(solution.sums.count.sum()) - b.size, 1.0)
-    inverse = inverse * max(float(square), 0.0) / freedom
-    full[np.ix_(b, b)] = inverse
-    return full, np.sqrt(np.diag(inverse))
+    spread = sums.weighted(weights * np.sqrt(many))[0][np.ix_(b, b)]
+    count = float(sums.count.sum())
+    freedom = max(count - b.size * float(np.mean(many)), 1.0)
+    covariance = inverse @ spread @ inverse * max(float(square), 0.0) / freedom
+    full[np.ix_(b, b)] = covariance
+    return full, np.sqrt(np.diag(covariance))
 
 
-def _errors(problem: Problem, unseen: Problem | None, x) -> tuple[JointError, ...]:
+def _errors(problem: Problem, unseen: Problem | None, left: np.ndarray, x) -> tuple[JointError, ...]:
     """Root mean squares of each channel, of residuals and of what was measured."""
+    rms = lambda r: np.sqrt(np.mean(r**2, axis=1))
+    fitted = rms(left), problem.measured_rms()
     nothing = (np.full(len(problem.channels), np.nan),) * 2
-    fitted = _rms(problem, x)
-    held = _rms(unseen, x) if unseen is not None else nothing
+    held = nothing if unseen is None else (rms(residuals(unseen, x)), unseen.measured_rms())
     return tuple(
         JointError(name, unit, float(a), float(b), float(c), float(d))
         for name, unit, a, b, c, d in zip(
             problem.channels, problem.units, fitted[0], held[0], fitted[1], held[1], strict=True
         )
     )
-
-
-def _rms(problem: Problem, x):
-    total, count = squares(problem, x)
-    return np.sqrt(np.asarray(total) / float(count)), problem.measured_rms()
 
 
 def link_checks(model: Model) -> tuple[LinkCheck, ...]:

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from jaxdyn._types import Array, Float
 from jaxdyn.identification._parameters import Parameters
@@ -88,13 +89,11 @@ class Problem(eqx.Module):
     def normal(self, x: Float[Array, " n"], weights=None, loss: AbstractLoss | None = None) -> Normal:
         """The normal equations at x; a loss sees residuals times `weights`, `(channels,)`."""
         n, c = x.shape[0], len(self.channels)
-        rows = lambda y, sample: self.residual(self.parameters.insert(y), sample)
-        derive = jax.jacfwd if self.forward else jax.jacrev
+        derivatives = self._derivatives(x)
 
         def one(sample, present):
             # what fills a chunk is a copy of a sample, so that it is as finite as the others
-            j = derive(lambda y: rows(y, sample))(x)
-            r = rows(x, sample)
+            r, j = derivatives(sample)
             w = jnp.ones_like(r) if loss is None or weights is None else loss.weight(r * weights[:, None])
             return r, j, w * present
 
@@ -111,17 +110,21 @@ class Problem(eqx.Module):
         sums, _ = jax.lax.scan(chunk, zero, (self.samples, self.present))
         return Normal(x, *sums)
 
-    def squares(self, x: Float[Array, " n"]) -> tuple[Any, Any]:
-        """Sums of squares of each channel, and how many residuals it has."""
-        rows = lambda sample: self.residual(self.parameters.insert(x), sample)
+    def _derivatives(self, x) -> Callable[[Any], tuple[Any, Any]]:
+        """`sample -> (r, dr/dx)`, by the leaves y that x goes into: `dr/dx = dr/dy dy/dx`, the latter computed once."""
+        leaves, place = self.parameters.moved(x)
+        y, unravel = ravel_pytree(leaves)
+        slope = jax.jacfwd(lambda x: ravel_pytree(self.parameters.moved(x)[0])[0])(x)
 
-        def chunk(sums, block):
-            r = jax.vmap(rows)(block[0])
-            s = jnp.einsum("sck,s->c", r * r, block[1])
-            return (sums[0] + s, sums[1] + jnp.sum(block[1]) * r.shape[2]), None
+        def derivatives(sample):
+            rows = lambda y: self.residual(place(unravel(y)), sample)
+            if self.forward:
+                return rows(y), jnp.moveaxis(jax.vmap(lambda d: jax.jvp(rows, (y,), (d,))[1])(slope.T), 0, -1)
+            r, pull = jax.vjp(rows, y)
+            j = jax.vmap(lambda e: pull(e)[0])(jnp.eye(r.size, dtype=r.dtype).reshape(r.size, *r.shape))
+            return r, (j @ slope).reshape(*r.shape, -1)
 
-        zero = (jnp.zeros(len(self.channels), x.dtype), jnp.zeros((), x.dtype))
-        return jax.lax.scan(chunk, zero, (self.samples, self.present))[0]
+        return derivatives
 
 
 @eqx.filter_jit
@@ -130,21 +133,20 @@ def normal(problem: Problem, x, weights=None, loss=None) -> Normal:
     return problem.normal(x, weights, loss)
 
 
-@eqx.filter_jit
-def squares(problem: Problem, x):
-    """`problem.squares`, compiled."""
-    return problem.squares(x)
-
-
 def stacked(samples: Any, size: int) -> tuple[Any, Any]:
     """Samples in chunks of at most `size`, the last one filled with copies, and which of them are real."""
     many = jax.tree.leaves(samples)[0].shape[0]
     size = max(1, min(size, many))
     chunks = -(-many // size)
-    rows = np.minimum(np.arange(chunks * size), many - 1)
+    filling = chunks * size - many
     dtype = np.result_type(*[np.asarray(x).dtype for x in jax.tree.leaves(samples)])
     present = (np.arange(chunks * size) < many).astype(dtype).reshape(chunks, size)
-    fold = lambda x: jnp.asarray(np.asarray(x)[rows].reshape(chunks, size, *x.shape[1:]))
+
+    def fold(x):
+        x = np.asarray(x)  # one column at a time is copied, none where the chunks are full
+        x = np.concatenate([x, np.repeat(x[-1:], filling, axis=0)]) if filling else x
+        return jnp.asarray(x.reshape(chunks, size, *x.shape[1:]))
+
     return jax.tree.map(fold, samples), jnp.asarray(present)
 
 

@@ -57,7 +57,7 @@ def predicted(system: System, q, v, a, t=0.0):
     return effort if drive is None else drive.inverse(effort)
 
 
-def _residual(system: System, sample):
+def effort_residual(system: System, sample):
     """`u(t - delay) - predicted`, to first order in the delay."""
     t, q, v, a, u, rate = sample
     drive = drive_of(system)
@@ -84,10 +84,10 @@ def effort_problem(parameters: Parameters, logs: Sequence[Log], chunk: int) -> P
     """The residual of efforts over all rows of the logs; one channel a velocity coordinate."""
     model = parameters.system.model
     check_parts(parameters.system)
-    rows = _rows(model, logs)
+    rows = effort_samples(model, logs)
     samples, present = stacked(rows, chunk)
     measured = jnp.sqrt(jnp.mean(jnp.asarray(rows[4]) ** 2, axis=0))
-    return Problem(parameters, samples, present, _residual, *coordinate_channels(model), False, measured)
+    return Problem(parameters, samples, present, effort_residual, *coordinate_channels(model), False, measured)
 
 
 def coordinate_channels(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -101,7 +101,8 @@ def coordinate_channels(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]
     return names, tuple("N" if name in linear else "N m" for name in names)
 
 
-def _rows(model: Model, logs: Sequence[Log]):
+def effort_samples(model: Model, logs: Sequence[Log]):
+    """`(t, q, v, a, effort, rate of the effort)` of all rows of the logs."""
     if not logs:
         raise ShapeError("there is no log to fit; give at least one")
     columns: list[Any] = []
@@ -129,7 +130,7 @@ def predicted_effort(system: Any, log: Log) -> Float[Array, "n nv"]:
     """
     system = as_system(system)
     check_parts(system)
-    t, q, v, a, _, _ = _rows(system.model, [log])
+    t, q, v, a, _, _ = effort_samples(system.model, [log])
     return _predict_all(system, *map(jnp.asarray, (q, v, a, t)))
 
 

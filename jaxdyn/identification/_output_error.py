@@ -21,7 +21,11 @@ from jaxdyn.identification._physical_fit import Physical
 from jaxdyn.kinematics import difference
 from jaxdyn.model import Model
 from jaxdyn.simulation import Signal, System, simulate
-from jaxdyn.simulation._system import as_system
+from jaxdyn.simulation._manifold import OnManifold
+from jaxdyn.simulation._simulate import _looping
+from jaxdyn.simulation._state import to_state
+from jaxdyn.simulation._system import as_system, has_vector_coordinates
+from jaxdyn.simulation._term import MotionTerm
 
 
 class Held(diffrax.AbstractPath):
@@ -99,17 +103,31 @@ def simulated(system: System, windows: Windows, sample) -> Any:
         parts.append(Signal(path))
     full = System(system.model, tuple(parts), system.motion, system.passive)
     steps = (ts.shape[0] - 1) * windows.every * windows.substeps
-    run = simulate(
-        full,
-        q[0],
-        v,
-        ts,
-        dt=step / windows.substeps,
-        solver=windows.solver,
-        adjoint=diffrax.ForwardMode(),
-        max_steps=steps + 16,
-    )
+    adjoint, dt = diffrax.ForwardMode(), step / windows.substeps
+    if not (full.sampled or full.motion.projects):
+        return _stepped(full, _looping(windows.solver, adjoint), q[0], v, ts[0], dt, steps)[:: steps // (len(ts) - 1)]
+    run = simulate(full, q[0], v, ts, dt=dt, solver=windows.solver, adjoint=adjoint, max_steps=steps + 16)
     return run.q
+
+
+def _stepped(system: System, solver, q, v, start, dt, steps: int) -> Any:
+    """Configurations after each step of what `simulate` does where nothing happens between steps.
+
+    In one scan, which compiles and runs several times as fast as the loops for events and for times within steps.
+    """
+    if not has_vector_coordinates(system.model) and not isinstance(solver, OnManifold):
+        solver = OnManifold(solver)
+    term, y = MotionTerm(), system.initial(q, v, start)
+    inner = solver.init(term, start, start + dt, y, system)
+
+    def step(carry, k):
+        y, inner = carry
+        t = start + k * dt
+        y, _, _, inner, _ = solver.step(term, t, t + dt, y, system, inner, made_jump=False)
+        return (y, inner), to_state(system.model, y).q
+
+    _, found = jax.lax.scan(step, (y, inner), jnp.arange(steps).astype(dt.dtype))
+    return jnp.concatenate([q[None], found])
 
 
 def _residual(windows: Windows) -> Callable[..., Any]:

@@ -1,5 +1,6 @@
 """Selected parameters as one vector: x in the units of the leaves, and z without bounds."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -70,6 +71,20 @@ class Parameters(eqx.Module):
             system = slot.write(system, x[at : at + len(slot.names)])
             at += len(slot.names)
         return system
+
+    def moved(self, x: Float[Array, " n"]) -> tuple[list[Any], Callable[[list[Any]], System]]:
+        """The leaves of the system that the vector x goes into, and the system with other values of these."""
+        old, structure = jax.tree.flatten(self.system)
+        new = jax.tree.leaves(self.insert(x))
+        rows = [k for k, (a, b) in enumerate(zip(old, new, strict=True)) if a is not b]
+
+        def place(leaves: list[Any]) -> System:
+            all_leaves = list(old)
+            for k, leaf in zip(rows, leaves, strict=True):
+                all_leaves[k] = leaf
+            return jax.tree.unflatten(structure, all_leaves)
+
+        return [new[k] for k in rows], place
 
 
 def collect(system: Any, selection: Any) -> Parameters:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jaxdyn.identification._read_arrays import read_mat, read_npz, read_parquet
-from jaxdyn.identification._read_bags import read_mcap, read_sqlite
+from jaxdyn.identification._read_bags import read_mcap, read_ros1, read_sqlite
 from jaxdyn.identification._read_csv import read_csv
 from jaxdyn.identification._read_table import LogError, Table
 
@@ -20,6 +20,7 @@ READERS: dict[str, Callable[[Path, int], list[Table]]] = {
     ".mat": read_mat,
     ".mcap": read_mcap,
     ".db3": read_sqlite,
+    ".bag": read_ros1,
 }
 MAX_BYTES = 4_000_000_000
 
@@ -28,7 +29,8 @@ def read_tables(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
     """The tables in a log file, whose ending says how it is read.
 
     CSV (`.csv`, `.tsv`, `.txt`, also `.csv.gz`), numpy's `.npz` (never pickles), `.parquet` and `.mat` hold one table
-    each; `.mcap` and the `.db3` of rosbag2 one for each topic. A folder is read as a rosbag2 if it holds such files.
+    each; `.mcap`, the `.db3` of rosbag2 and the `.bag` of ROS 1 one for each topic. A folder is read as a rosbag2 if it
+    holds such files.
     """
     path = Path(path)
     if path.is_dir():

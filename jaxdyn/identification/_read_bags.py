@@ -1,4 +1,4 @@
-"""Tables out of bags of messages: MCAP files and the SQLite files of rosbag2."""
+"""Tables out of bags of messages: MCAP files, the SQLite files of rosbag2, and the bags of ROS 1."""
 
 import contextlib
 import json
@@ -11,7 +11,9 @@ import numpy as np
 
 from jaxdyn._errors import FileAccessError, JaxdynError
 from jaxdyn.identification._read_cdr import JOINT_STATE, joint_state
+from jaxdyn.identification._read_ros1 import joint_state_ros1, ros1_messages
 from jaxdyn.identification._read_table import LogError, Table, listed
+from jaxdyn.io._paths import read_bytes
 
 _PARTS = ("position", "velocity", "effort")
 
@@ -22,7 +24,7 @@ class Message(NamedTuple):
     topic: str
     #: type with package, such as sensor_msgs/msg/JointState
     kind: str
-    #: `cdr` or `json`
+    #: `cdr`, `ros1` or `json`
     encoding: str
     #: when the bag received it, ns
     time: int
@@ -66,6 +68,20 @@ def read_sqlite(path: Path, max_bytes: int) -> list[Table]:
         raise LogError(f"{path}: is not a bag of rosbag2 ({error}); give the .db3 file of one, unpacked") from None
 
 
+def read_ros1(path: Path, max_bytes: int) -> list[Table]:
+    """A table for each topic of a `.bag` of ROS 1 that holds joint states; with lz4 it needs the extra `logs`."""
+    content = read_bytes(path, max_bytes)
+
+    def messages() -> Iterator[Message]:
+        try:
+            for topic, kind, time, data in ros1_messages(content, max_bytes):
+                yield Message(topic, kind, "ros1", time, data)
+        except (ValueError, KeyError) as error:
+            raise LogError(f"{path}: is not a whole bag of ROS 1 ({error}); mend it with `rosbag reindex`") from None
+
+    return tables_of(path, messages())
+
+
 def _check_size(path: Path, max_bytes: int):
     try:
         size = path.stat().st_size
@@ -94,7 +110,7 @@ def tables_of(path: Path, messages: Iterable[Message]) -> list[Table]:
         rows.setdefault((message.topic, tuple(found)), []).append(list(found.values()))
     if not rows:
         raise LogError(
-            f"{path}: has no joint states ({JOINT_STATE} in cdr, or json); its topics are "
+            f"{path}: has no joint states ({JOINT_STATE} in cdr or ros1, or json); its topics are "
             f"{listed(f'{topic}: {kind}' for topic, kind in skipped.items())}; convert it to CSV"
         )
     return [
@@ -114,8 +130,9 @@ def _decoded(message: Message) -> dict[str, float] | None:
         numbers: dict[str, float] = {}
         _flatten("", content, numbers)
         return {"arrival": arrival, **numbers}
-    if message.encoding == "cdr" and message.kind.replace("/msg/", "/") == JOINT_STATE.replace("/msg/", "/"):
-        state = joint_state(message.data)
+    read = {"cdr": joint_state, "ros1": joint_state_ros1}.get(message.encoding)
+    if read is not None and message.kind.replace("/msg/", "/") == JOINT_STATE.replace("/msg/", "/"):
+        state = read(message.data)
         values = {part: getattr(state, part) for part in _PARTS}
         return _joint_columns(state.stamp or arrival, arrival, state.names, values)
     return None

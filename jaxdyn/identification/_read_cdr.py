@@ -18,21 +18,24 @@ class JointState(NamedTuple):
 
 
 class CdrReader:
-    """Primitive values from a CDR stream (OMG, DDS Interoperability Wire Protocol 2.5, section 10).
+    """Primitive values from a plain CDR stream, of the first or the second version (OMG, DDS-XTypes 1.3, section 7.4).
 
-    Four bytes of heading give the byte order; values are aligned to their size, counted from the end of the heading.
+    Four bytes of heading give version and byte order; values are aligned to their size, in the second version at most
+    to four bytes, counted from the end of the heading.
     """
 
     def __init__(self, data: bytes):
-        if len(data) < 4 or data[0] != 0 or data[1] not in (0, 1):
+        if len(data) < 4 or data[0] != 0 or data[1] not in (0, 1, 6, 7):
             raise ValueError(f"heading {data[:4].hex(' ')} is not that of plain CDR")
         self.data, self.at = data[4:], 0
-        self.order = "<" if data[1] == 1 else ">"
+        self.order = "<" if data[1] % 2 else ">"
+        self.widest = 4 if data[1] > 1 else 8
 
     def values(self, kind: str, count: int = 1) -> tuple:
         """`count` values of a format character of `struct`."""
         size = struct.calcsize(kind)
-        start = -(-self.at // size) * size if count else self.at
+        to = min(size, self.widest)
+        start = -(-self.at // to) * to if count else self.at
         end = start + size * count
         if count < 0 or end > len(self.data):
             raise ValueError(f"ends after {len(self.data)} bytes, where {end} were announced")

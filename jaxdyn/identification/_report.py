@@ -59,6 +59,7 @@ class FitReport:
                 "parameters": result.parameters,
                 "base_parameters": result.base,
                 "unobservable": result.unobservable,
+                "dependence": result.dependence,
                 "physical": result.physical,
                 "preparation": self.preparation.to_dict() if self.preparation else None,
             }

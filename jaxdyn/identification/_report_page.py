@@ -88,7 +88,18 @@ def _errors(report: Any) -> str:
         more = (o.rmse, o.relative, o.bias) if o else (math.nan, math.nan, math.nan)
         rows.append((r.joint, r.unit, r.rmse, r.relative, r.bias, *more))
     heads = ("joint", "unit", "rms, fit", "relative", "mean", "rms, held out", "relative", "mean")
-    return _table(heads, rows)
+    return _table(heads, rows) + _dependence(report.result)
+
+
+def _dependence(result: Any) -> str:
+    """How deviations were widened."""
+    if not result.dependence:
+        return ""
+    least, most = min(result.dependence), max(result.dependence)
+    return (
+        f"<p>Neighbouring errors of the fit depend on each other: {least:.3g} to {most:.3g} samples, by the joint, "
+        "count as one independent sample in the deviations.</p>"
+    )
 
 
 def _plots(report: Any) -> str:
@@ -146,7 +157,7 @@ def _whiteness(report: Any) -> str:
 
 def _parameters(result: Any) -> str:
     rows = [
-        (p.name, p.unit, p.prior, p.value, p.deviation, p.relative, "yes" if p.observable else "no, left at the prior")
+        (p.name, p.unit, p.prior, p.value, p.deviation, p.relative, "yes" if p.observable else "no")
         for p in result.parameters
     ]
     return _table(("parameter", "unit", "before", "after", "deviation", "%", "seen by itself"), rows)
@@ -161,7 +172,11 @@ def _unseen(result: Any) -> str:
     if not result.unobservable:
         return "<p>Every selected parameter shows in the logs.</p>"
     items = "".join(f"<li>{escape(text)}</li>" for text in result.unobservable)
-    return f"<p>These directions change no effort in these logs and stay at the prior:</p><ul>{items}</ul>"
+    text = (
+        "These directions change nothing that was measured in these logs. They stay as they were before the fit, "
+        "save as far as links have to move to remain bodies:"
+    )
+    return f"<p>{text}</p><ul>{items}</ul>"
 
 
 def _physical(result: Any) -> str:

@@ -57,7 +57,7 @@ def judge(result: FitResult, fit: Sequence[JointResidual], held_out: Sequence[Jo
     Bad is a fit that did not converge, a fitted link that no body can be, a relative error of the middle joint (of
     what was held out, if anything was) beyond 0.3, or an error on what was held out of more than twice that of the fit.
     Fair are errors beyond 0.1 and 1.25 times, single joints beyond 0.3, parameters with deviations beyond 30 %, and
-    residuals that are not white, since deviations are then too small. Directions that no log shows are named, and cost
+    residuals that are not white, since something is then not modelled. Directions that no log shows are named, and cost
     nothing.
     """
     rules = (
@@ -131,7 +131,8 @@ def _white(residuals: Sequence[JointResidual]) -> Rule:
     if not coloured:
         return Rule("residuals", "good", f"white at all {len(tested)} joints (Ljung-Box, 1 %)")
     finding = (
-        f"not white at {len(coloured)} of {len(tested)} joints: something is not modelled, deviations are too small"
+        f"not white at {len(coloured)} of {len(tested)} joints: something is not modelled, which deviations count as "
+        "noise"
     )
     return Rule("residuals", "fair", finding)
 

@@ -113,6 +113,8 @@ class FitResult:
     covariance: np.ndarray = field(repr=False)
     #: the cost after each step
     history: tuple[float, ...] = field(repr=False, default=())
+    #: samples for each one whose error is independent of the others, of each joint, by which deviations are widened
+    dependence: tuple[float, ...] = ()
     #: the method that was used
     method: Any = None
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from itertools import pairwise
 
 import numpy as np
 
@@ -100,3 +101,49 @@ def _pieces(log: Log, mask: np.ndarray) -> list[Log]:
     if runs == [(0, len(mask))]:
         return [log]
     return [log.rows(slice(int(a), int(b)), f"{log.name}@{float(log.t[int(a)]):.6g}s") for a, b in runs]
+
+
+def fold_runs(logs: Sequence[Log]) -> list[Split]:
+    """One split for each log, which is held out from the fit of the others; for `cross_validated`."""
+    if len(logs) < 2:
+        raise LogError("there is one log, and nothing would be left to fit; use fold_blocks, which cuts it")
+    return [Split([x for x in logs if x is not log], [log]) for log in logs]
+
+
+def fold_blocks(
+    logs: Sequence[Log], count: int = 5, guard: float | int = 0.1, period: float | int | None = None
+) -> list[Split]:
+    """`count` splits, of which each holds out another block of the rows; for `cross_validated`.
+
+    Blocks follow each other through the logs, with as many rows each. With a `period`, s, of a motion that repeats,
+    they are blocks of its phase `t mod period`, so that what is held out is not known from another pass. Rows nearer
+    than `guard` (s) to what is held out are in neither.
+    """
+    if count < 2:
+        raise ModelError(f"{count} folds; expected two or more, so that each leaves rows to fit")
+    times = [np.asarray(log.t) for log in logs]
+    if period is None:
+        ends = np.cumsum([0, *(len(t) for t in times)])
+        keys = [start + np.arange(len(t)) for start, t in zip(ends, times, strict=False)]
+    else:
+        keys = [t % period for t in times]
+    edges = np.quantile(np.concatenate(keys), np.linspace(0, 1, count + 1))
+    edges[-1] = np.inf
+    splits = []
+    for low, high in pairwise(edges):
+        fit, held_out = [], []
+        for log, t, key in zip(logs, times, keys, strict=True):
+            inside = (key >= low) & (key < high)
+            fit += _pieces(log, ~inside & (_distance(t, t[inside]) >= guard))
+            held_out += _pieces(log, inside)
+        splits.append(Split(fit, held_out))
+    return splits
+
+
+def _distance(t: np.ndarray, marks: np.ndarray) -> np.ndarray:
+    """From each time to the nearest of ascending marks."""
+    if not len(marks):
+        return np.full(len(t), np.inf)
+    after = np.searchsorted(marks, t)
+    left, right = marks[np.maximum(after - 1, 0)], marks[np.minimum(after, len(marks) - 1)]
+    return np.minimum(np.abs(t - left), np.abs(right - t))

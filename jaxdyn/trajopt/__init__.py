@@ -11,8 +11,11 @@ from jaxdyn.trajopt._interior_point_solve import solve as solve
 from jaxdyn.trajopt._mesh import interval_errors as interval_errors
 from jaxdyn.trajopt._mesh import refined_mesh as refined_mesh
 from jaxdyn.trajopt._mesh import solve_refined as solve_refined
+from jaxdyn.trajopt._mpc import AbstractReplanner as AbstractReplanner
 from jaxdyn.trajopt._mpc import ModelPredictive as ModelPredictive
 from jaxdyn.trajopt._mpc import Planned as Planned
+from jaxdyn.trajopt._mpc import WarmILQR as WarmILQR
+from jaxdyn.trajopt._mpc import WarmInteriorPoint as WarmInteriorPoint
 from jaxdyn.trajopt._path_timing import TimedPath as TimedPath
 from jaxdyn.trajopt._path_timing import TimingStatus as TimingStatus
 from jaxdyn.trajopt._path_timing import time_path as time_path
@@ -25,6 +28,7 @@ from jaxdyn.trajopt._problem import partial as partial
 from jaxdyn.trajopt._problem_constrained import ConstrainedRobot as ConstrainedRobot
 from jaxdyn.trajopt._problem_dynamics import AbstractConstrainedDynamics as AbstractConstrainedDynamics
 from jaxdyn.trajopt._problem_dynamics import AbstractDynamics as AbstractDynamics
+from jaxdyn.trajopt._problem_dynamics import AbstractImplicit as AbstractImplicit
 from jaxdyn.trajopt._problem_dynamics import Constrained as Constrained
 from jaxdyn.trajopt._problem_dynamics import Robot as Robot
 from jaxdyn.trajopt._problem_dynamics import VectorField as VectorField

@@ -1,13 +1,16 @@
 """Differential dynamic programming with ranges of controls, other constraints, and starts that are no motion.
 
-Each iteration expands cost and dynamics along the trajectory, finds a step of the controls and gains backward in time
-(`_ilqr_backward`), and simulates forward with a choice of step lengths at once, of which the longest that lowers
+Each iteration expands cost and dynamics along the trajectory, solves the linear-quadratic problem that this gives with
+the controls in their ranges (`_ilqr_backward`), and goes the longest of a sequence of step lengths that lowers
 
     cost + augmented terms of constraints + nu sum of |d_k|,   d_k = f(x_k, u_k) - x_{k+1}
 
-is taken. A step of length alpha leaves gaps `(1 - alpha) d_k` (Mastalli et al. 2020), so that a guess of states need
-not be a motion. When the cost does not fall any more, multipliers of violated constraints are updated, or the penalty
-raised (Howell, Jackson and Manchester 2019). Li and Todorov 2004; Mayne 1966; Tassa, Mansard and Todorov 2014.
+nu being larger than all costates. States follow the linear model, which leaves gaps d_k as in multiple shooting
+(Giftthaler et al. 2018; in the method of Mastalli et al. 2020, FDDP, they follow a simulation, which in unstable
+systems leads far away from the guess). With second derivatives of the dynamics this is Newton's method for the
+Lagrangian, with costates from the iteration before. When the cost does not fall any more, multipliers of violated
+constraints are updated, or the penalty raised (ALTRO: Howell, Jackson and Manchester 2019). Li and Todorov 2004; Mayne
+1966.
 """
 
 from collections.abc import Callable
@@ -16,7 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.trajopt._ilqr_backward import Gains, backward, derivative_along
+from jaxdyn.trajopt._ilqr_backward import Gains, within
 from jaxdyn.trajopt._ilqr_stage import (
     Multipliers,
     augmented,
@@ -45,6 +48,8 @@ class Options(NamedTuple):
     growth: Any
     max_iterations: Any
     progress: Callable[..., Any] | None
+    #: whether second derivatives of the dynamics are taken
+    exact: bool = False
 
 
 class Iterate(NamedTuple):
@@ -52,10 +57,12 @@ class Iterate(NamedTuple):
 
     x: Any
     u: Any
+    #: of the ends of intervals, `(N, nx)`
+    costate: Any
+    #: -1 or 1 for controls held at their lower or upper limit
+    held: Any
     multipliers: Multipliers
     regular: Any
-    #: weight of the gaps in the merit
-    weight: Any
     #: tolerance of the present augmented problem
     aim: Any
     #: violation when the multipliers were last updated
@@ -80,14 +87,15 @@ class ILQRProgress(NamedTuple):
     step: Any
 
 
-def _times(problem: Problem, intervals: int):
+def times_of(problem: Problem, intervals: int):
+    """Starts of the intervals and their length, s."""
     h = problem.duration / intervals
     return jnp.arange(intervals) * h, h
 
 
 def rollout(problem: Problem, x0, u):
     """States under held controls from x0, `(N + 1, nx)`."""
-    t, h = _times(problem, u.shape[0])
+    t, h = times_of(problem, u.shape[0])
     zero = jnp.zeros(row_limits(problem)[0].shape, x0.dtype)
 
     def forth(x, row):
@@ -101,7 +109,7 @@ def rollout(problem: Problem, x0, u):
 
 def violations(problem: Problem, x, u):
     """By how much the rows of all nodes and of the end are outside of their limits, and the controls."""
-    t, _ = _times(problem, u.shape[0])
+    t, _ = times_of(problem, u.shape[0])
     inner = jax.vmap(lambda t, x, u: outside(rows(problem, t, x, u), row_limits(problem)))(t, x[:-1], u)
     inner = inner.at[0, : problem.nx].set(0)  # the start is given
     c = end_rows(problem, problem.duration, x[-1], u[-1])
@@ -112,100 +120,147 @@ def _largest(*arrays):
     return jnp.max(jnp.stack([jnp.max(jnp.abs(a), initial=0) for a in arrays]))
 
 
-def _expanded(problem: Problem, s: Iterate):
-    t, h = _times(problem, s.u.shape[0])
+def expanded(problem: Problem, options: Options, s: Iterate):
+    """All intervals and the end near an iterate, and the gaps of the dynamics."""
+    t, h = times_of(problem, s.u.shape[0])
     m = s.multipliers
-    stages = jax.vmap(lambda t, x, u, y: expand(problem, t, h, x, u, y, m.penalty))(t, s.x[:-1], s.u, m.inner)
-    end = expand_end(problem, problem.duration, s.x[-1], s.u[-1], m.end, m.penalty)
+    costate = s.costate if options.exact else None
+    stages = jax.vmap(lambda t, x, u, y, p: expand(problem, t, h, x, u, y, m.penalty, p))(
+        t, s.x[:-1], s.u, m.inner, costate
+    )
+    end = expand_end(problem, problem.duration, s.x[-1], s.u[-1], m.end, m.penalty, options.exact)
     return stages, end, stages.next - s.x[1:]
 
 
-def _passed(problem: Problem, s: Iterate, stages, end, gaps) -> Gains:
+def room_of(problem: Problem, u):
+    """The steps that the ranges of the controls leave."""
     b = problem.bounds
-    return backward(stages, end, gaps, (b.lower_control - s.u, b.upper_control - s.u), s.regular)
+    return b.lower_control - u, b.upper_control - u
 
 
-def _forward(problem: Problem, s: Iterate, gains: Gains, gaps, alpha):
-    """States, controls and cost after a step of length alpha."""
-    t, h = _times(problem, s.u.shape[0])
-    b, m = problem.bounds, s.multipliers
-
-    def forth(x, row):
-        t, x_old, u_old, gap, step, gain, y = row
-        u = jnp.clip(u_old + alpha * step + gain @ (x - x_old), b.lower_control, b.upper_control)
-        new, cost = stage_cost(problem, t, h, x, u, y, m.penalty)
-        new = new - (1 - alpha) * gap
-        return new, (new, u, cost)
-
-    rows = (t, s.x[:-1], s.u, gaps, gains.feedforward, gains.feedback, m.inner)
-    last, (x, u, costs) = jax.lax.scan(forth, s.x[0], rows)
-    cost = jnp.sum(costs) + end_cost(problem, problem.duration, last, u[-1], m.end, m.penalty)
-    return jnp.concatenate([s.x[:1], x]), u, cost
+def _passed(problem: Problem, options: Options, s: Iterate, stages, end, gaps):
+    """The linear-quadratic problem solved: without second derivatives of the dynamics where it has no minimum."""
+    room = room_of(problem, s.u)
+    found = within(stages, end, gaps, room, s.held, s.regular)
+    if not options.exact:
+        return found
+    plain = stages._replace(bend=jnp.zeros_like(stages.bend)), end._replace(bend=jnp.zeros_like(end.bend))
+    return jax.lax.cond(found[0].bad, lambda: within(*plain, gaps, room, s.held, s.regular), lambda: found)
 
 
-def _searched(problem: Problem, s: Iterate, gains: Gains, gaps, merit, slope, weight):
+def _led(problem: Problem, s: Iterate, gains: Gains, stages, gaps, alpha):
+    """States and controls after a step of length alpha in the linear model."""
+    low, high = room_of(problem, s.u)
+
+    def forth(dx, row):
+        jacobian, low, high, gap, step, gain = row
+        du = jnp.clip(alpha * step + gain @ dx, low, high)
+        new = jacobian @ jnp.concatenate([dx, du]) + alpha * gap
+        return new, (new, du)
+
+    rows = (stages.jacobian, low, high, gaps, gains.feedforward, gains.feedback)
+    _, (dx, du) = jax.lax.scan(forth, jnp.zeros_like(s.x[0]), rows)
+    b = problem.bounds
+    # exactly at the limit, not but for rounding
+    u = jnp.where(du <= low, b.lower_control, jnp.where(du >= high, b.upper_control, s.u + du))
+    return jnp.concatenate([s.x[:1], s.x[1:] + dx]), u
+
+
+def _merit(problem: Problem, s: Iterate, weight, x, u):
+    """Cost with what constraints and gaps add."""
+    t, h = times_of(problem, u.shape[0])
+    m = s.multipliers
+    new, costs = jax.vmap(lambda t, x, u, y: stage_cost(problem, t, h, x, u, y, m.penalty))(t, x[:-1], u, m.inner)
+    last = end_cost(problem, problem.duration, x[-1], u[-1], m.end, m.penalty)
+    return jnp.sum(costs) + last + weight * jnp.sum(jnp.abs(new - x[1:]))
+
+
+def _searched(problem: Problem, s: Iterate, gains: Gains, stages, gaps, merit, slope, weight):
     """The longest step that lowers the merit, and its length, zero if there is none."""
-    alphas = 0.5 ** jnp.arange(_STEPS, dtype=s.x.dtype)
-    x, u, costs = jax.vmap(lambda a: _forward(problem, s, gains, gaps, a))(alphas)
-    merits = costs + (1 - alphas) * weight * jnp.sum(jnp.abs(gaps))
     rounding = 8 * jnp.finfo(s.x.dtype).eps * jnp.abs(merit)
-    fits = (merits <= merit + 1e-4 * alphas * slope + rounding) & jnp.all(jnp.isfinite(x), (1, 2))
-    k, found = jnp.argmax(fits), jnp.any(fits)
-    keep = lambda new, old: jnp.where(found, new[k], old)
-    return keep(x, s.x), keep(u, s.u), jnp.where(found, alphas[k], 0)
+
+    def go(state):
+        _, _, fits, k = state
+        return ~fits & (k < _STEPS)
+
+    def halve(state):
+        *_, k = state
+        alpha = 0.5 ** k.astype(s.x.dtype)
+        x, u = _led(problem, s, gains, stages, gaps, alpha)
+        return x, u, _merit(problem, s, weight, x, u) <= merit + 1e-4 * alpha * slope + rounding, k + 1
+
+    x, u, fits, k = jax.lax.while_loop(go, halve, (s.x, s.u, jnp.asarray(False), jnp.asarray(0)))
+    keep = lambda new, old: jnp.where(fits, new, old)
+    return keep(x, s.x), keep(u, s.u), jnp.where(fits, 0.5 ** (k - 1).astype(s.x.dtype), 0)
 
 
-def _weight(s: Iterate, gains: Gains, slope, size):
+def _weight(costate, slope, size):
     """A weight of the gaps for which the step lowers the merit."""
-    least = jnp.maximum(2 * jnp.maximum(slope, 0) / jnp.where(size > 0, size, 1), jnp.max(jnp.abs(gains.costate)))
-    return jnp.where(size > 0, jnp.maximum(jnp.maximum(s.weight, least), 1), s.weight)
+    least = 2 * jnp.maximum(slope, 0) / jnp.where(size > 0, size, 1)
+    return jnp.where(size > 0, jnp.maximum(least, 1.5 * jnp.max(jnp.abs(costate))), 0)
+
+
+class _Trial(NamedTuple):
+    """One iteration's step, and what is known of where it starts."""
+
+    x: Any
+    u: Any
+    length: Any
+    bad: Any
+    cost: Any
+    gap: Any
+    violation: Any
+    optimality: Any
 
 
 def _iterate(problem: Problem, options: Options, s: Iterate) -> Iterate:
-    stages, end, gaps = _expanded(problem, s)
-    gains = _passed(problem, s, stages, end, gaps)
+    stages, end, gaps = expanded(problem, options, s)
+    gains, line, held = _passed(problem, options, s, stages, end, gaps)
     size = jnp.sum(jnp.abs(gaps))
     cost = jnp.sum(stages.cost) + end.cost
-    slope = derivative_along(stages, end, gaps, gains)
-    weight = _weight(s, gains, slope, size)
-    merit, slope = cost + weight * size, slope - weight * size
+    weight = _weight(line.costate, line.slope, size)
+    merit, slope = cost + weight * size, line.slope - weight * size
+    x, u, length = _searched(problem, s, gains, stages, gaps, merit, slope, weight)
+    length = jnp.where(gains.bad | (slope >= 0), 0, length)
     optimality = jnp.where(gains.bad, jnp.inf, -slope / (1 + jnp.abs(cost)))
-    flat = ~gains.bad & (optimality <= s.aim) & (_largest(gaps) <= options.tolerance)
-    x, u, length = _searched(problem, s, gains, gaps, merit, slope, weight)
-    moved = ~gains.bad & (slope < 0) & (length > 0)
-    violation = _largest(*violations(problem, s.x, s.u))
-    show = options.progress
-    if show is not None:
-        told = (s.count, cost, violation, optimality, _largest(gaps), s.multipliers.penalty, length * moved)
+    trial = _Trial(x, u, length, gains.bad, cost, _largest(gaps), _largest(*violations(problem, s.x, s.u)), optimality)
+    return _settled(problem, options, s._replace(gains=gains, held=held, optimality=optimality), trial, line.costate)
+
+
+def _settled(problem: Problem, options: Options, s: Iterate, trial: _Trial, costate) -> Iterate:
+    """The next iterate: the step taken, the ending recognised, the regularisation and the multipliers adapted."""
+    small = trial.gap <= options.tolerance
+    flat = ~trial.bad & (trial.optimality <= s.aim) & small
+    moved = trial.length > 0
+    if options.progress is not None:
+        show, y = options.progress, trial
+        told = (s.count, y.cost, y.violation, y.optimality, y.gap, s.multipliers.penalty, y.length)
         jax.debug.callback(lambda *x: show(ILQRProgress(*x)), *told)
     stuck = ~moved & ~flat & (s.regular >= _MAX_REGULAR)
-    settle = flat | stuck
-    met = (violation <= options.tolerance) & (_largest(gaps) <= options.tolerance)
+    met = (trial.violation <= options.tolerance) & small
     code = SolveStatus
-    done = settle & met & (flat & (s.aim <= options.tolerance))
+    done = flat & met & (s.aim <= options.tolerance)
     status = jnp.where(done, code.SOLVED, -1)
     status = jnp.where(stuck, jnp.where(met, code.STALLED, code.INFEASIBLE), status)
-    status = jnp.where(jnp.isfinite(cost + size), status, code.NOT_FINITE)
-    regular = jnp.where(moved, jnp.where(length >= 0.5, s.regular / 10, s.regular), jnp.maximum(10 * s.regular, 1e-4))
-    regular = jnp.where(moved & (regular < 1e-6), 0, jnp.minimum(regular, _MAX_REGULAR))
-    take = moved & ~settle
+    status = jnp.where(jnp.isfinite(trial.cost + trial.gap), status, code.NOT_FINITE)
+    less = jnp.where(trial.length >= 0.5, s.regular / 10, s.regular)
+    regular = jnp.where(moved, jnp.where(less < 1e-6, 0, less), jnp.clip(10 * s.regular, 1e-4, _MAX_REGULAR))
+    share = jnp.where(flat, 1, trial.length)
     stepped = s._replace(
-        x=jnp.where(take, x, s.x),
-        u=jnp.where(take, u, s.u),
-        regular=jnp.where(settle, s.regular, regular),
-        weight=weight,
-        optimality=optimality,
-        gains=gains,
+        x=jnp.where(moved, trial.x, s.x),
+        u=jnp.where(moved, trial.u, s.u),
+        costate=jnp.where(share > 0, s.costate + share * (costate - s.costate), s.costate),
+        regular=jnp.where(flat, s.regular, regular),
         status=status.astype(jnp.int32),
         count=s.count + 1,
     )
-    return _updated(problem, options, stepped, flat & ~done, violation)
+    return _updated(problem, options, stepped, flat & ~done, trial.violation)
 
 
 def _updated(problem: Problem, options: Options, s: Iterate, due, violation) -> Iterate:
     """New multipliers where an augmented problem is solved; a larger penalty where that has not helped enough."""
     m = s.multipliers
-    t, _ = _times(problem, s.u.shape[0])
+    t, _ = times_of(problem, s.u.shape[0])
     limits = row_limits(problem)
     new = lambda t, x, u, y: augmented(rows(problem, t, x, u), y, m.penalty, limits)[1]
     inner = jax.vmap(new)(t, s.x[:-1], s.u, m.inner)
@@ -224,7 +279,7 @@ def _updated(problem: Problem, options: Options, s: Iterate, due, violation) -> 
     )
 
 
-def start_iterate(problem: Problem, options: Options, x, u, multipliers: Multipliers | None = None) -> Iterate:
+def start_iterate(problem: Problem, options: Options, x, u, multipliers: Multipliers | None, costate) -> Iterate:
     """The first iterate from a guess of states and controls."""
     dtype, n = x.dtype, u.shape[0]
     number = lambda y: jnp.asarray(y, dtype)
@@ -236,13 +291,14 @@ def start_iterate(problem: Problem, options: Options, x, u, multipliers: Multipl
     unconstrained = free & (not problem.end.rows and problem.end.condition is None)
     aim = jnp.where(unconstrained, options.tolerance, jnp.maximum(options.tolerance, 1e-3))
     nx, nu = problem.nx, problem.nu
-    none = Gains(
-        *(jnp.zeros(shape, dtype) for shape in ((n, nu), (n, nu, nx), (n, nu), (n, nx))), bad=jnp.asarray(False)
-    )
+    shapes = (n, nu), (n, nu, nx), (n, nx), (n, nx, nx)
+    none = Gains(*(jnp.zeros(shape, dtype) for shape in shapes), bad=jnp.asarray(False))
     sound = jnp.all(jnp.isfinite(x)) & jnp.all(jnp.isfinite(u))
     status = jnp.where(sound, -1, SolveStatus.NOT_FINITE).astype(jnp.int32)
-    inf = number(jnp.inf)
-    return Iterate(x, u, multipliers, number(0), number(0), aim, inf, inf, status, jnp.asarray(0, jnp.int32), none)
+    inf, held = number(jnp.inf), jnp.zeros(u.shape, jnp.int32)
+    costate = jnp.zeros_like(x[1:]) if costate is None else costate
+    count = jnp.asarray(0, jnp.int32)
+    return Iterate(x, u, costate, held, multipliers, number(0), aim, inf, inf, status, count, none)
 
 
 def iterate(problem: Problem, options: Options, start: Iterate) -> Iterate:

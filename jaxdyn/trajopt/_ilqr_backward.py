@@ -1,4 +1,11 @@
-"""The backward pass: the quadratic model of the cost-to-go, and the best step of the controls within their ranges."""
+"""The linear-quadratic problem of an iteration: the best step of the controls within their ranges, and its gains.
+
+Which controls a range holds is found by a primal-dual active-set method (Hintermueller, Ito and Kunisch 2003): held
+controls stay at their limit, the others are those of a Riccati recursion backward in time; then controls that leave
+their range are held, and those that the cost pulls inside are let go, until nothing changes. In box-DDP (Tassa, Mansard
+and Todorov 2014) each interval chooses for itself, as if the states did not move, which misleads where a guess has
+gaps.
+"""
 
 from typing import Any, NamedTuple
 
@@ -8,109 +15,122 @@ from jax.scipy.linalg import cho_solve
 
 from jaxdyn.trajopt._ilqr_stage import Expansion
 
-_HALVINGS = 8
+_PASSES = 12
 
 
 class Gains(NamedTuple):
-    """`du = alpha feedforward + feedback dx` in each interval, and what the pass found on its way."""
+    """`du = feedforward + feedback dx` in each interval, and what the pass found on its way."""
 
     feedforward: Any
     feedback: Any
-    #: gradient in the free controls, zero where a range holds them
-    slope: Any
-    #: gradient of the cost-to-go at the starts of intervals
+    #: gradient and Hessian of the cost-to-go at the starts of intervals
     costate: Any
+    curvature: Any
     #: whether a Hessian in the controls was not positive definite
     bad: Any
 
 
-def box_step(hessian, gradient, low, high):
-    """The p that makes `p^T H p / 2 + g^T p` least between `low` and `high`, and which of its entries are free.
+class Line(NamedTuple):
+    """Where the step of full length leads in the linear model."""
 
-    Projected Newton steps (Bertsekas 1982; Tassa, Mansard and Todorov 2014): entries pressed against their range are
-    held, the others take a Newton step, shortened until the function falls. Returns p, the mask of free entries, a
-    Cholesky factor of H in these (the unit matrix in the others), and whether H was not positive definite.
-    """
-    eye = jnp.eye(gradient.shape[0], dtype=gradient.dtype)
-    value = lambda p: p @ (hessian @ p) / 2 + gradient @ p
-    alphas = 0.5 ** jnp.arange(_HALVINGS)
-
-    def free_at(p):
-        slope = gradient + hessian @ p
-        return slope, ~(((p <= low) & (slope > 0)) | ((p >= high) & (slope < 0)))
-
-    def factor(free):
-        both = free[:, None] & free[None, :]
-        found = jnp.linalg.cholesky(jnp.where(both, hessian, eye))
-        bad = ~jnp.all(jnp.isfinite(found))
-        return jnp.where(bad, eye, found), bad
-
-    def go(state):
-        _, moved, bad, count = state
-        return moved & ~bad & (count < 30)
-
-    def newton(state):
-        p, _, _, count = state
-        slope, free = free_at(p)
-        lower, bad = factor(free)
-        move = -cho_solve((lower, True), jnp.where(free, slope, 0))
-        tried = jnp.clip(p + alphas[:, None] * move, low, high)
-        fall = jax.vmap(value)(tried) - value(p)
-        wanted = jax.vmap(lambda new: slope @ (new - p))(tried)
-        fits = fall <= 0.1 * wanted
-        new = tried[jnp.argmax(fits)]
-        size = jnp.max(jnp.abs(new - p))
-        moved = jnp.any(fits) & (size > 1e2 * jnp.finfo(p.dtype).eps * jnp.max(jnp.abs(new)))
-        same = jnp.all(free_at(new)[1] == free) & fits[0] & jnp.all(jnp.where(free, (new > low) & (new < high), True))
-        return jnp.where(jnp.any(fits), new, p), moved & ~same, bad, count + 1
-
-    start = jnp.clip(jnp.zeros_like(gradient), low, high)
-    p, _, bad, _ = jax.lax.while_loop(go, newton, (start, jnp.asarray(True), jnp.asarray(False), 0))
-    _, free = free_at(p)
-    lower, worse = factor(free)
-    return p, free, lower, bad | worse
+    #: derivative of the cost along it
+    slope: Any
+    #: costates at the ends of intervals there, `(N, nx)`
+    costate: Any
+    #: gradient in the controls there, `(N, nu)`
+    pull: Any
+    #: changes of states, `(N + 1, nx)`, and controls
+    dx: Any
+    du: Any
 
 
-def backward(stages: Expansion, end: Expansion, gaps, room, regular) -> Gains:
+def curved(e: Expansion):
+    """The whole Hessian of an expansion."""
+    return e.hessian if e.bend is None else e.hessian + e.bend
+
+
+def backward(stages: Expansion, end: Expansion, gaps, room, held, regular) -> Gains:
     """Gains of all intervals, from the expansions of the intervals and of the end.
 
     With `V' (x) = s^T x + x^T S x / 2` of the next node moved by the gap d of the dynamics, `s + S d`,
 
         Q_z = l_z + f_z^T (s + S d),   Q_zz = l_zz + f_z^T S f_z,   Q_uu + regular max(diag Q_uu)
 
-    `room` are the steps `(low, high)` that the ranges of the controls leave.
+    `room` are the steps `(low, high)` that the ranges of the controls leave; `held`, `(N, nu)`, is -1 or 1 for controls
+    at the lower or upper limit, otherwise 0.
     """
     n = end.gradient.shape[0]
 
     def back(carry, row):
         s, curvature, bad = carry
-        stage, gap, low, high = row
+        stage, gap, low, high, held = row
+        free, fixed = held == 0, jnp.where(held < 0, low, jnp.where(held > 0, high, 0))
         moved = s + curvature @ gap
         slope = stage.gradient + stage.jacobian.T @ moved
-        whole = stage.hessian + stage.jacobian.T @ curvature @ stage.jacobian
+        whole = curved(stage) + stage.jacobian.T @ curvature @ stage.jacobian
         whole = (whole + whole.T) / 2
         quu, qux = whole[n:, n:], whole[n:, :n]
         largest = jnp.max(jnp.abs(jnp.diagonal(quu)))
-        strong = quu + regular * jnp.where(largest > 0, largest, 1) * jnp.eye(quu.shape[0], dtype=quu.dtype)
-        step, free, lower, worse = box_step(strong, slope[n:], low, high)
-        gain = jnp.where(free[:, None], -cho_solve((lower, True), jnp.where(free[:, None], qux, 0)), 0)
+        eye = jnp.eye(quu.shape[0], dtype=quu.dtype)
+        strong = quu + regular * jnp.where(largest > 0, largest, 1) * eye
+        lower = jnp.linalg.cholesky(jnp.where(free[:, None] & free, strong, eye))
+        worse = ~jnp.all(jnp.isfinite(lower))
+        lower = jnp.where(worse, eye, lower)
+        right = jnp.concatenate([(slope[n:] + quu @ fixed)[:, None], qux], 1)
+        found = -cho_solve((lower, True), jnp.where(free[:, None], right, 0))
+        step, gain = fixed + found[:, 0], found[:, 1:]
         s = slope[:n] + gain.T @ (quu @ step + slope[n:]) + qux.T @ step
         curvature = whole[:n, :n] + gain.T @ quu @ gain + gain.T @ qux + qux.T @ gain
         curvature = (curvature + curvature.T) / 2
-        return (s, curvature, bad | worse), Gains(step, gain, jnp.where(free, slope[n:], 0), s, worse)
+        return (s, curvature, bad | worse), Gains(step, gain, s, curvature, worse)
 
-    start = (end.gradient, end.hessian, jnp.asarray(False))
-    (_, _, bad), gains = jax.lax.scan(back, start, (stages, gaps, *room), reverse=True)
+    start = (end.gradient, curved(end), jnp.asarray(False))
+    (_, _, bad), gains = jax.lax.scan(back, start, (stages, gaps, *room, held), reverse=True)
     return gains._replace(bad=bad)
 
 
-def derivative_along(stages: Expansion, end: Expansion, gaps, gains: Gains):
-    """The derivative of the cost along the step, `dx_{k+1} = f_z (dx, du) + d`."""
+def along(stages: Expansion, end: Expansion, gaps, gains: Gains, start=None) -> Line:
+    """The full step in the linear model, `dx_{k+1} = f_z (dx, du) + d_k`, from a change `start` of the first state."""
+    n = end.gradient.shape[0]
+    start = jnp.zeros_like(end.gradient) if start is None else start
 
     def forth(dx, row):
         stage, gap, step, gain = row
         dz = jnp.concatenate([dx, step + gain @ dx])
-        return stage.jacobian @ dz + gap, stage.gradient @ dz
+        new = stage.jacobian @ dz + gap
+        return new, (new, dz)
 
-    last, slopes = jax.lax.scan(forth, jnp.zeros_like(end.gradient), (stages, gaps, gains.feedforward, gains.feedback))
-    return jnp.sum(slopes) + end.gradient @ last
+    last, (dx, dz) = jax.lax.scan(forth, start, (stages, gaps, gains.feedforward, gains.feedback))
+    inner = gains.costate[1:] + jnp.einsum("kij,kj->ki", gains.curvature[1:], dx[:-1])
+    costate = jnp.concatenate([inner, (end.gradient + curved(end) @ last)[None]])
+    bent = stages.gradient + jnp.einsum("kij,kj->ki", curved(stages), dz)
+    pull = bent[:, n:] + jnp.einsum("kij,ki->kj", stages.jacobian[:, :, n:], costate)
+    slope = jnp.sum(stages.gradient * dz) + end.gradient @ last
+    return Line(slope, costate, pull, jnp.concatenate([start[None], dx]), dz[:, n:])
+
+
+def within(stages: Expansion, end: Expansion, gaps, room, held, regular) -> tuple[Gains, Line, Any]:
+    """Gains and step with the controls in their ranges, and which ones are held, beginning with a guess of these."""
+    low, high = room
+
+    def passed(held):
+        gains = backward(stages, end, gaps, room, held, regular)
+        return gains, along(stages, end, gaps, gains)
+
+    def go(state):
+        _, _, _, changed, k = state
+        return changed & (k < _PASSES)
+
+    def again(state):
+        held, gains, line, _, k = state
+        free = held == 0
+        pressed = jnp.where(line.du < low, -1, jnp.where(line.du > high, 1, 0))
+        kept = jnp.where(held * line.pull <= 0, held, 0)
+        new = jnp.where(free, pressed, kept).astype(held.dtype)
+        changed = jnp.any(new != held) & ~gains.bad
+        keep = lambda: (held, gains, line, changed, k)
+        return jax.lax.cond(changed, lambda: (new, *passed(new), changed, k + 1), keep)
+
+    start = (held, *passed(held), jnp.asarray(True), jnp.asarray(0))
+    held, gains, line, _, _ = jax.lax.while_loop(go, again, start)
+    return gains, line, held

@@ -18,13 +18,14 @@ from jaxdyn.trajopt._ilqr import (
     ILQRProgress,
     Iterate,
     Options,
-    iterate,
     rollout,
-    start_iterate,
+    times_of,
     violations,
 )
+from jaxdyn.trajopt._ilqr_sensitivity import optimised
 from jaxdyn.trajopt._ilqr_stage import Multipliers, augmented, end_limits, end_rows, row_limits, rows, step
 from jaxdyn.trajopt._problem import Problem
+from jaxdyn.trajopt._problem_dynamics import AbstractConstrainedDynamics
 from jaxdyn.trajopt._result import Residual, Solution, largest
 from jaxdyn.trajopt._transcription import path_sizes
 
@@ -46,6 +47,7 @@ def ilqr(
     tolerance: Any = None,
     penalty: Any = 1e4,
     growth: Any = 10.0,
+    second_order: bool = False,
     max_iterations: int = 500,
     multipliers: Multipliers | None = None,
     progress: bool | Callable[[ILQRProgress], Any] = False,
@@ -53,21 +55,22 @@ def ilqr(
 ) -> Solution:
     """The optimum of a problem by differential dynamic programming, with controls held over equal `intervals`.
 
-    The horizon and the whole start have to be given. Ranges of controls are kept by a projected Newton step in the
-    backward pass; ranges of states, path constraints and conditions at the end by an augmented Lagrangian with
-    `penalty` at first, multiplied by `growth` when it helps too little. Second derivatives of the dynamics are left
-    out, which makes convergence linear.
+    The horizon and the whole start have to be given. Ranges of controls are kept exactly, by an active set; ranges of
+    states, path constraints and conditions at the end by an augmented Lagrangian with `penalty` at first, multiplied by
+    `growth` when it helps too little. Steps are those of the linear model of the dynamics, so that the trajectory has
+    gaps on the way, as in multiple shooting, and an unstable system does not run away from its guess.
 
+    * `second_order`: second derivatives of dynamics and constraints are taken, wherever a minimum is left with them.
+      Convergence is then quadratic, not linear; they cost time to compile, and about as much again in an iteration.
     * The guess of states need not be a motion; with `feasible_start` it is replaced by the motion under the guess of
       controls.
     * `tolerance`, by default 1e-7 in float64 and 1e-4 in float32: of the decrease of the cost that an iteration can
       still make, relative to `1 + |cost|`, and of all constraints in their units.
     * `progress`: True prints a line an iteration; a function is called with an `ILQRProgress`.
 
-    The whole method is one compiled loop: `jax.vmap` over problems makes a multi-start. `cost` is differentiable in
-    every number of the problem, by the Lagrangian at the optimum; the trajectory itself is a constant to
-    differentiation, for which `solve` is there. `details.feedback` are the gains along the trajectory, which
-    `tracking_law` turns into a controller.
+    The whole method is one compiled loop: `jax.vmap` over problems makes a multi-start. Cost and trajectory are
+    differentiable in every number of the problem, by the conditions of optimality (`_ilqr_sensitivity`); what binds
+    stays binding. `details.feedback` are the gains along the trajectory, which `tracking_law` turns into a controller.
     """
     check_fixed(problem, "differential dynamic programming")
     problem = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, problem)
@@ -77,7 +80,7 @@ def ilqr(
     show = _printed if progress is True else (progress or None)
     number = lambda x: jnp.asarray(x, dtype)
     args = problem, number(tolerance), number(penalty), number(growth), jnp.asarray(max_iterations), multipliers
-    solution = called(_solution, (args, (intervals, feasible_start, show)))
+    solution = called(_solution, (args, (intervals, feasible_start, show, second_order)))
     if isinstance(solution.status, Tracer):
         return solution
     return solution.checked() if throw else solution
@@ -94,18 +97,21 @@ def check_fixed(problem: Problem, method: str):
         why = "it couples start and end"
     elif problem.bounds.control_rate is not None:
         why = "it limits rates of controls"
+    elif not (problem.start_control.free and problem.end_control.free):
+        why = "it gives controls at its ends"
+    elif isinstance(problem.dynamics, AbstractConstrainedDynamics):
+        why = f"it integrates {type(problem.dynamics).__name__}, whose forces are unknowns"
     if why:
         raise ModelError(f"{method} cannot take this problem: {why}; use jaxdyn.trajopt.solve")
 
 
 def _solution(arguments) -> Solution:
-    args, (intervals, feasible, show) = arguments
+    args, (intervals, feasible, show, exact) = arguments
     problem, tolerance, penalty, growth, count, multipliers = args
-    options = Options(tolerance, penalty, growth, count, show)
+    options = Options(tolerance, penalty, growth, count, show, exact)
     frozen = jax.lax.stop_gradient(problem)
     x, u = guess(frozen, intervals, feasible)
-    end = iterate(frozen, options, start_iterate(frozen, options, x, u, jax.lax.stop_gradient(multipliers)))
-    return described(problem, end)
+    return described(problem, optimised(problem, options, x, u, multipliers))
 
 
 def guess(problem: Problem, intervals: int, feasible: bool):
@@ -118,23 +124,24 @@ def guess(problem: Problem, intervals: int, feasible: bool):
     return (rollout(problem, x[0], u) if feasible else x), u
 
 
-def described(problem: Problem, s: Iterate) -> Solution:
+def described(problem: Problem, found: Iterate) -> Solution:
     """The solution with its cost, residuals and gains."""
+    s = jax.lax.stop_gradient(found)
     n = s.u.shape[0]
     t = jnp.arange(n + 1) * (problem.duration / n)
-    found = residuals(jax.lax.stop_gradient(problem), s.x, s.u, jax.lax.stop_gradient(t))
+    parts = residuals(jax.lax.stop_gradient(problem), s.x, s.u, jax.lax.stop_gradient(t))
     return Solution(
         t,
-        s.x,
-        jnp.concatenate([s.u, s.u[-1:]]),
+        found.x,
+        jnp.concatenate([found.u, found.u[-1:]]),
         problem.duration,
         _cost(problem, s),
         s.status,
         s.count,
-        largest(found),
+        largest(parts),
         s.optimality,
         problem,
-        found,
+        parts,
         FeedbackGains(s.gains.feedback, s.multipliers),
     )
 
@@ -142,14 +149,11 @@ def described(problem: Problem, s: Iterate) -> Solution:
 def _cost(problem: Problem, s: Iterate):
     """The cost, with the derivative of the Lagrangian at the optimum in the numbers of the problem."""
     b, m = problem.bounds, s.multipliers
-    n = s.u.shape[0]
-    h = problem.duration / n
-    t = jnp.arange(n) * h
-    u = jnp.where(s.u <= b.lower_control, b.lower_control, jnp.where(s.u >= b.upper_control, b.upper_control, s.u))
+    t, h = times_of(problem, s.u.shape[0])
+    u = jnp.where(s.held < 0, b.lower_control, jnp.where(s.held > 0, b.upper_control, s.u))
     x = s.x.at[0].set(problem.start.value)
     after, costs = jax.vmap(lambda t, x, u: step(problem, t, h, x, u))(t, x[:-1], u)
-    costate = jnp.concatenate([s.gains.costate[1:], _end_costate(problem, s)[None]])
-    defects = jnp.sum(jax.lax.stop_gradient(costate) * (after - s.x[1:]))
+    defects = jnp.sum(s.costate * (after - s.x[1:]))
     limits = row_limits(problem)
     extra = jax.vmap(lambda t, x, u, y: augmented(rows(problem, t, x, u), y, m.penalty, limits)[0])
     c = end_rows(problem, problem.duration, x[-1], u[-1])
@@ -158,18 +162,6 @@ def _cost(problem: Problem, s: Iterate):
     cost = jnp.sum(costs) + problem.final_cost(problem.duration, x[-1])
     zero = defects + added
     return cost + (zero - jax.lax.stop_gradient(zero))
-
-
-def _end_costate(problem: Problem, s: Iterate):
-    """Gradient of the cost of the end, with what its rows add."""
-    frozen = jax.lax.stop_gradient(problem)
-
-    def total(x):
-        c = end_rows(frozen, frozen.duration, x, s.u[-1])
-        more = augmented(c, s.multipliers.end, s.multipliers.penalty, end_limits(frozen, c.shape[0]))[0]
-        return frozen.final_cost(frozen.duration, x) + more
-
-    return jax.grad(total)(s.x[-1])
 
 
 def residuals(problem: Problem, x, u, t) -> tuple[Residual, ...]:

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxdyn.trajopt._problem import Problem
+from jaxdyn.trajopt._problem_dynamics import AbstractImplicit
 from jaxdyn.trajopt._transcription import path_limits, path_rows
 
 _WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
@@ -36,23 +37,27 @@ class Expansion(NamedTuple):
     hessian: Any
     next: Any
     jacobian: Any
+    #: what second derivatives of dynamics and constraints add to the Hessian; None where they are left out
+    bend: Any = None
 
 
-def step_points(problem: Problem, t, h, x, u):
+def step_points(problem: Problem, t, h, x, u, push=None):
     """The four points of the step `(4, nx)`, their times, and the state at its end.
 
-    The stages are steps of a loop, so that the dynamics and their derivatives are compiled once.
+    The stages are steps of a loop, so that the dynamics and their derivatives are compiled once. `push` `(4, nx)` is
+    added to the rates.
     """
+    push = jnp.zeros((4, x.shape[0]), x.dtype) if push is None else push
     offsets, weights = (jnp.array(c, x.dtype) for c in ((0.0, 0.5, 0.5, 1.0), _WEIGHTS))
 
     def stage(carry, row):
         slope, end = carry
-        offset, weight = row
+        offset, weight, push = row
         y, now = x + h * offset * slope, t + h * offset
-        slope = problem.dynamics.rate(now, y, u)
+        slope = problem.dynamics.rate(now, y, u) + push
         return (slope, end + h * weight * slope), (y, now)
 
-    (_, end), (points, times) = jax.lax.scan(stage, (jnp.zeros_like(x), x), (offsets, weights))
+    (_, end), (points, times) = jax.lax.scan(stage, (jnp.zeros_like(x), x), (offsets, weights, push))
     return points, times, end
 
 
@@ -117,8 +122,8 @@ def end_cost(problem: Problem, t, x, u, y, rho):
     return problem.final_cost(t, x) + augmented(c, y, rho, end_limits(problem, c.shape[0]))[0]
 
 
-def expand(problem: Problem, t, h, x, u, y, rho) -> Expansion:
-    """An interval near `z = (x, u)`, without second derivatives of dynamics and constraints."""
+def expand(problem: Problem, t, h, x, u, y, rho, costate=None) -> Expansion:
+    """An interval near `z = (x, u)`; second derivatives of dynamics and constraints only if given the next costate."""
     n = x.shape[0]
     z = jnp.concatenate([x, u])
 
@@ -142,15 +147,53 @@ def expand(problem: Problem, t, h, x, u, y, rho) -> Expansion:
     limits = row_limits(problem)
     more, new = augmented(c, y, rho, limits)
     curved = _curvature(by_z, c, y, rho, limits)
-    return Expansion(cost + more, gradient + by_z.T @ new, hessian + curved, end, jacobian)
+    bend = None
+    if costate is not None:
+        weights = _rate_weights(problem, t, h, x, u, costate)
+        curves = jax.vmap(lambda t, w, y: _rate_curvature(problem, t, w, y))(times, places, weights)
+        bend = jnp.einsum("ijk,ijl,ilm->km", moves, curves, moves)
+        if problem.path:
+            bend = bend + jax.hessian(lambda z: jax.lax.stop_gradient(new) @ at(z))(z)
+    return Expansion(cost + more, gradient + by_z.T @ new, hessian + curved, end, jacobian, bend)
 
 
-def expand_end(problem: Problem, t, x, u, y, rho) -> Expansion:
-    """The end near x."""
+def _rate_weights(problem: Problem, t, h, x, u, costate):
+    """Derivatives `(4, nx)` of `costate . next + cost of the interval` in the rates of the four points."""
+
+    def total(push):
+        points, times, end = step_points(problem, t, h, x, u, push)
+        rates = jax.vmap(lambda t, y: problem.running_cost(t, y, u))(times, points)
+        return costate @ end + h * (jnp.array(_WEIGHTS, x.dtype) @ rates)
+
+    return jax.grad(total)(jnp.zeros((4, x.shape[0]), x.dtype))
+
+
+def _rate_curvature(problem: Problem, t, z, weight):
+    """The Hessian of `weight . rate` in `z = (x, u)`; for implicit dynamics without derivatives of their solution."""
+    d, n, m = problem.dynamics, problem.nx, problem.nx + problem.nu
+    if not isinstance(d, AbstractImplicit):
+        return jax.hessian(lambda z: weight @ d.rate(t, z[:n], z[n:]))(z)
+    y = d.unknowns(t, z[:n], z[n:])
+    both = lambda zy: d.implicit(t, zy[:n], zy[n:m], zy[m:])
+    rate, residual = jax.jacfwd(both)(jnp.concatenate([z, y]))
+    turn = -jnp.linalg.solve(residual[:, m:], residual[:, :m])
+    multipliers = jnp.linalg.solve(residual[:, m:].T, rate[:, m:].T @ weight)
+
+    def lagrangian(dz):
+        rate, residual = both(jnp.concatenate([z + dz, y + turn @ dz]))
+        return weight @ rate - multipliers @ residual
+
+    return jax.hessian(lagrangian)(jnp.zeros_like(z))
+
+
+def expand_end(problem: Problem, t, x, u, y, rho, exact: bool = False) -> Expansion:
+    """The end near x; second derivatives of its rows if `exact`."""
     at = lambda x: end_rows(problem, t, x, u)
     final = lambda x: problem.final_cost(t, x)
     c, by_x = at(x), jax.jacfwd(at)(x)
     limits = end_limits(problem, c.shape[0])
     more, new = augmented(c, y, rho, limits)
     gradient = jax.grad(final)(x) + by_x.T @ new
-    return Expansion(final(x) + more, gradient, jax.hessian(final)(x) + _curvature(by_x, c, y, rho, limits), x, None)
+    bend = jax.hessian(lambda x: jax.lax.stop_gradient(new) @ at(x))(x) if exact else None
+    hessian = jax.hessian(final)(x) + _curvature(by_x, c, y, rho, limits)
+    return Expansion(final(x) + more, gradient, hessian, x, None, bend)

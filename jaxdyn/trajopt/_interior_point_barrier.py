@@ -81,18 +81,42 @@ def misfits(limits, it: Iterate, values: Values) -> tuple[Ranged, Ranged]:
     return mapped(differ, below, it.low.slack), mapped(differ, above, it.high.slack)
 
 
+def inside(limits, s, m, mu):
+    """The variables, moved into their ranges by a hundredth of these (section 3.6), or less for a small mu."""
+    part = push(mu)
+
+    def moved(x, low, high):
+        span = jnp.where(jnp.isfinite(high - low), high - low, jnp.inf)
+        away = lambda bound: part * jnp.minimum(jnp.maximum(1, jnp.abs(bound)), span)
+        least = jnp.where(jnp.isfinite(low), low + away(low), low)
+        greatest = jnp.where(jnp.isfinite(high), high - away(high), high)
+        return jnp.clip(x, least, greatest)
+
+    low, high = limits
+    return moved(s, low.s, high.s), moved(m, low.m, high.m)
+
+
+def push(mu):
+    """How far from its limits a quantity begins, relative to its range."""
+    return jnp.minimum(1e-2, mu / 10)
+
+
 def begin(limits, values: Values, mu) -> tuple[Side, Side]:
-    """Slacks at the gaps where these are large enough, multipliers on the central path."""
+    """Slacks at the gaps where these are large enough; multipliers of `10 mu`, or up to one where a slack is small."""
+    part = push(mu)
 
     def slack(gap, low, high):
         span = high - low
-        least = jnp.where(jnp.isfinite(span), jnp.minimum(1e-2, 1e-1 * jnp.abs(span)), 1e-2)
+        least = part * jnp.where(jnp.isfinite(span), jnp.minimum(1.0, 10 * jnp.abs(span)), 1.0)
         return jnp.where(jnp.isfinite(gap), jnp.maximum(gap, jnp.maximum(least, 1e-8)), 1.0)
+
+    def multiplier(a, gap):
+        return jnp.where(jnp.isfinite(gap), jnp.maximum(10 * mu, jnp.minimum(mu / a, 1)), 0)
 
     sides = []
     for gap in gaps(limits, values):
         a = mapped(slack, gap, *limits)
-        sides.append(Side(a, mapped(lambda a, g: jnp.where(jnp.isfinite(g), mu / a, 0), a, gap)))
+        sides.append(Side(a, mapped(multiplier, a, gap)))
     return sides[0], sides[1]
 
 
@@ -108,6 +132,12 @@ def violation(limits, it: Iterate, values: Values):
     return sum(jnp.abs(x).sum() for x in jax.tree.leaves(parts))
 
 
+def largest_violation(limits, it: Iterate, values: Values):
+    """The largest of them."""
+    parts = [values.c, values.b0, values.bN, *misfits(limits, it, values)]
+    return jnp.stack([jnp.max(jnp.abs(x), initial=0) for x in jax.tree.leaves(parts)]).max()
+
+
 def barrier(limits, it: Iterate, cost, mu):
     """Cost less `mu` times the logarithms of all slacks; those without a limit are one."""
     return cost - mu * sum(jnp.log(a).sum() for a in jax.tree.leaves((it.low.slack, it.high.slack)))
@@ -120,8 +150,7 @@ def errors(limits, it: Iterate, values: Values, d: Slopes) -> Errors:
     leaves = jax.tree.leaves(duals)
     mean = sum(jnp.abs(x).sum() for x in leaves) / sum(x.size for x in leaves)
     scale = jnp.maximum(mean, 100.0) / 100
-    largest = lambda xs: jnp.stack([jnp.max(jnp.abs(x), initial=0) for x in jax.tree.leaves(xs)]).max()
-    primal = largest((values.c, values.b0, values.bN, misfits(limits, it, values)))
+    primal = largest_violation(limits, it, values)
     products, limited = [], []
     for side, gap in zip((it.low, it.high), gaps(limits, values), strict=True):
         products += jax.tree.leaves(mapped(lambda a, y: a * y, *side))
@@ -130,7 +159,8 @@ def errors(limits, it: Iterate, values: Values, d: Slopes) -> Errors:
     pairs = list(zip(products, limited, strict=True))
     greatest = jnp.stack([jnp.max(pick(p, has, -jnp.inf), initial=-jnp.inf) for p, has in pairs]).max() / scale
     least = jnp.stack([jnp.min(pick(p, has, jnp.inf), initial=jnp.inf) for p, has in pairs]).min() / scale
-    return Errors(jnp.maximum(largest(s), largest(m)) / scale, primal, least, greatest)
+    dual = jnp.maximum(jnp.max(jnp.abs(s)), jnp.max(jnp.abs(m), initial=0))
+    return Errors(dual / scale, primal, least, greatest)
 
 
 def total(e: Errors, mu):
@@ -151,11 +181,25 @@ def stiffened(blocks: Blocks, it: Iterate, d: Slopes) -> Blocks:
     return blocks._replace(H=H, HN=HN)
 
 
-def directed(program: Program, f: Factors, d: Slopes, it: Iterate, values: Values, gap, mu) -> Direction:
+def identity(blocks: Blocks) -> Blocks:
+    """The same equations with the identity as second derivatives."""
+    n, ns = blocks.H.shape[-1], blocks.HN.shape[-1]
+    own = jnp.diag(jnp.where(jnp.arange(n) < n - ns, 1.0, 0.0).astype(blocks.H.dtype))
+    return blocks._replace(
+        H=jnp.broadcast_to(own, blocks.H.shape), H0=0 * blocks.H0, HN=jnp.eye(ns, dtype=blocks.H.dtype)
+    )
+
+
+def directed(program: Program, f: Factors, d: Slopes, it: Iterate, values: Values, gap, mu, first=False) -> Direction:
     """Newton's direction for equations `values`, misfits `gap` and barrier parameter mu."""
 
     def pushed(side, misfit):  # multiplier that a step of zero would have
-        return mapped(lambda a, y, p: jnp.where(y > 0, mu / a - y / a * p, 0), side.slack, side.multiplier, misfit)
+        return mapped(
+            lambda a, y, p: jnp.where((y > 0) & ~jnp.asarray(first), mu / a - y / a * p, y),
+            side.slack,
+            side.multiplier,
+            misfit,
+        )
 
     y = mapped(lambda z, y: z - y, pushed(it.high, gap[1]), pushed(it.low, gap[0]))
     g, g0, gN = gradients(d, Weights(it.c, it.b0, it.bN, y))
@@ -192,6 +236,13 @@ def moved(it: Iterate, d: Direction, primal, dual, equations) -> Iterate:
     return Iterate(s, m, c, start, end, side(it.low, d.low), side(it.high, d.high))
 
 
+def multiplied(it: Iterate, step: Step) -> Iterate:
+    """The iterate with the multipliers of the equations that a step gives, or none where these are large."""
+    size = jnp.stack([jnp.max(jnp.abs(x), initial=0) for x in (step.multipliers, step.start, step.end)]).max()
+    pick = lambda old, new: jnp.where(size < 1e3, old + new, 0)
+    return it._replace(c=pick(it.c, step.multipliers), b0=pick(it.b0, step.start), bN=pick(it.bN, step.end))
+
+
 def safeguarded(it: Iterate, mu) -> Iterate:
     """Multipliers within a wide neighbourhood of the central path, which keeps the linear systems sound."""
     near = lambda a, y: jnp.where(y > 0, jnp.clip(y, mu / a / 1e10, mu / a * 1e10), y)
@@ -199,8 +250,12 @@ def safeguarded(it: Iterate, mu) -> Iterate:
     return it._replace(low=side(it.low), high=side(it.high))
 
 
-def regularised(program: Program, blocks: Blocks, previous, least):
-    """Factors with the smallest diagonal, found by trial, for which the step is one to a minimum; its size; success."""
+def regularised(program: Program, blocks: Blocks, previous, least, free_ends=False):
+    """Factors with the smallest diagonal, found by trial, for which the step is one to a minimum; its size; success.
+
+    The diagonal of the ends' multipliers falls as the other grows, so that given ends stay given; not for `free_ends`,
+    of whose equations nothing but that diagonal is left.
+    """
     shape, dtype = program.layout.shape, blocks.H.dtype
     dual = jnp.finfo(dtype).eps ** 0.5 * 1e-2
 
@@ -210,7 +265,7 @@ def regularised(program: Program, blocks: Blocks, previous, least):
 
     def attempt(carry):
         tried, size, _, _ = carry
-        f, sound = factorised(shape, blocks, size, dual)
+        f, sound = factorised(shape, blocks, size, dual / (1 + jnp.where(free_ends, 0, size)))
         first = jnp.where(previous > 0, jnp.maximum(1e-20, previous / 3), 1e-4)
         grown = jnp.where(previous > 0, 8 * size, 100 * size)
         larger = jnp.where(size == 0, first, grown)

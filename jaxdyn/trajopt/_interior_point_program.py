@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._types import Array, Float
 from jaxdyn.trajopt._problem import Problem
+from jaxdyn.trajopt._problem_dynamics import AbstractImplicit
 from jaxdyn.trajopt._riccati import Blocks
+from jaxdyn.trajopt._small_matrices import inverse
 from jaxdyn.trajopt._transcription import (
     AbstractTranscription,
     Interval,
@@ -22,6 +23,7 @@ from jaxdyn.trajopt._transcription import (
     node_guess,
     path_limits,
     path_rows,
+    said,
     seen,
     start_residual,
     state_limits,
@@ -71,13 +73,32 @@ class Weights(NamedTuple):
     ranged: Ranged
 
 
-class Seen(NamedTuple):
-    """Values and derivatives of a problem at all instants of all intervals, `(N, K, ...)`."""
+class Implicit(NamedTuple):
+    """Unknowns of dynamics, their derivatives, and what an error of their equations does to what the dynamics say."""
+
+    unknowns: Any
+    turn: Any
+    lift: Any
+
+
+class Sight(NamedTuple):
+    """Value and derivatives of a problem at an instant."""
 
     #: (t, x, u)
     at: Any
     value: Any
     slope: Any
+    #: None for dynamics that are differentiated as they are
+    implicit: Any
+
+
+class Seen(NamedTuple):
+    """All instants."""
+
+    #: those of the intervals, `(N, K, ...)`
+    inner: Sight
+    #: the start, or None where its equations do not ask
+    start: Any
 
 
 class _Recorder:
@@ -117,8 +138,69 @@ class Program(eqx.Module):
 
     def point(self, p):
         """The problem at one instant `p = (t, x, u)`, as a vector."""
+        return _vector(seen(self.problem, *self._parts(p)))
+
+    def _parts(self, p):
         nx = self.problem.nx
-        return jax.flatten_util.ravel_pytree(seen(self.problem, p[0], p[1 : 1 + nx], p[1 + nx :]))[0]
+        return p[0], p[1 : 1 + nx], p[1 + nx :]
+
+    def _told(self, t, x, u):
+        """Cost and path constraints."""
+        return jnp.append(self.problem.running_cost(t, x, u), path_rows(self.problem, t, x, u))
+
+    def _spoken(self, t, x, u, y):
+        """What implicit dynamics say for any unknowns, and the equations of these."""
+        d = self.problem.dynamics
+        assert isinstance(d, AbstractImplicit)
+        answer, residual = d.implicit(t, x, u, y)
+        return _vector(said(x, answer)), residual
+
+    def _answers(self, t, x, u, y):
+        """Derivatives of these, time and controls apart: they enter by few parts of the dynamics."""
+        both = jax.jacfwd(lambda *a: (self._spoken(*a),) * 2, (1, 3), has_aux=True)
+        ((value_x, value_y), (r_x, r_y)), (value, _) = both(t, x, u, y)
+        (value_t, r_t), (value_u, r_u) = (jax.jacfwd(self._spoken, k)(t, x, u, y) for k in (0, 2))
+        column = lambda a: a[:, None]
+        value_p = jnp.concatenate([column(value_t), value_x, value_u], axis=1)
+        return value, value_p, value_y, jnp.concatenate([column(r_t), r_x, r_u], axis=1), r_y
+
+    def _sight(self, p) -> Sight:
+        d = self.problem.dynamics
+        if not isinstance(d, AbstractImplicit) or not d.affine:
+            slope, value = jax.jacfwd(lambda p: (self.point(p),) * 2, has_aux=True)(p)
+            return Sight(p, value, slope, None)
+        t, x, u = self._parts(p)
+        y = d.unknowns(t, x, u)
+        answer, by_p, by_y, r_p, r_y = self._answers(t, x, u, y)
+        told, known = jax.jacfwd(lambda p: (self._told(*self._parts(p)),) * 2, has_aux=True)(p)
+        back = inverse(r_y)
+        turn = -back @ r_p
+        slope = by_p + by_y @ turn
+        join = lambda answer, told: jnp.concatenate([answer[: x.shape[0]], told, answer[x.shape[0] :]])
+        return Sight(p, join(answer, known), join(slope, told), Implicit(y, turn, by_y @ back))
+
+    def _curvature(self, sight: Sight, weight):
+        """Second derivatives of `weight . point`; see `AbstractImplicit`."""
+        if sight.implicit is None:
+            return jax.hessian(lambda p: weight @ self.point(p))(sight.at)
+        nx, at = self.problem.nx, sight.implicit
+        n = weight.shape[0] - at.lift.shape[0]
+        told, spoken = weight[nx : nx + n], jnp.concatenate([weight[:nx], weight[nx + n :]])
+        multipliers = spoken @ at.lift
+
+        def lagrangian(*parts):
+            value, residual = self._spoken(*parts)
+            return spoken @ value - multipliers @ residual
+
+        slope = jax.grad(lagrangian, (0, 1, 2, 3))
+        parts = *self._parts(sight.at), at.unknowns
+        t, x = (jax.jacfwd(slope, k)(*parts) for k in (0, 1))
+        tail = jnp.zeros((sight.at.shape[0] - 1 - nx,) * 2, weight.dtype)
+        rows = [[t[0][None, None], t[1][None], t[2][None]], [t[1][:, None], x[1], x[2].T], [t[2][:, None], x[2], tail]]
+        own = jnp.concatenate([jnp.concatenate(row, axis=1) for row in rows])
+        mixed = jnp.concatenate([t[3][:, None], x[3], jnp.zeros((x[3].shape[0], tail.shape[0]), own.dtype)], axis=1)
+        mixed = mixed.T @ at.turn
+        return own + mixed + mixed.T + jax.hessian(lambda p: told @ self._told(*self._parts(p)))(sight.at)
 
     def split(self, value) -> Point:
         """The parts of such a vector."""
@@ -142,9 +224,10 @@ class Program(eqx.Module):
         rows = path_rows(self.problem, at.t, at.x, at.u) if self.layout.nu else jnp.zeros(0, s.dtype)
         return self.problem.final_cost(at.t, at.x), end_residual(self.problem, self.layout, s), rows
 
-    def start(self, s):
-        """Equations of the start."""
-        return start_residual(self.problem, self.layout, s)
+    def start(self, s, field):
+        """Equations of the start, and the instant they looked at."""
+        recorder = _Recorder(self, field)
+        return start_residual(self.problem, self.layout, s, recorder), recorder.at[0] if recorder.at else None
 
     def limits(self) -> tuple[Ranged, Ranged]:
         """Least and greatest values of the ranged quantities."""
@@ -162,52 +245,52 @@ class Program(eqx.Module):
         s = node_guess(self.problem, self.layout, self.mesh)
         return s, jax.vmap(lambda at: self.transcription.inner_guess(self.problem, self.layout, at))(self.intervals)
 
-    def _at(self, z):
-        """All instants, found without looking at the problem: for explicit transcriptions."""
+    def _nothing(self, k, p):
+        """A field that tells nothing."""
         size = jax.eval_shape(self.point, self._shape((1 + self.problem.nx + self.problem.nu,))).shape
-        nothing = lambda k, p: jnp.zeros(size, p.dtype)
-        return jax.vmap(lambda at, z: self.interval(at, z, nothing)[1])(self.intervals, z)
+        return jnp.zeros(size, p.dtype)
+
+    def _instants(self, s, m):
+        """All instants: those of the intervals, and that of the start or None."""
+        look = self._nothing if self.transcription.explicit else lambda k, p: self.point(p)
+        at = jax.vmap(lambda at, z: self.interval(at, z, look)[1])(self.intervals, joined(s, m))
+        return at, self.start(s[0], self._nothing)[1]
 
     def values(self, s, m) -> Values:
         """Everything at a point."""
         z = joined(s, m)
         if self.transcription.explicit:
-            seen = _everywhere(self.point, self._at(z))
+            seen, first = _everywhere(self.point, self._instants(s, m))
             look = lambda at, z, f: self.interval(at, z, lambda k, p: f[k])[0]
             cost, c, rows = jax.vmap(look)(self.intervals, z, seen)
         else:
             look = lambda at, z: self.interval(at, z, lambda k, p: self.point(p))[0]
             cost, c, rows = jax.vmap(look)(self.intervals, z)
+            first = None
         last, bN, end = self.end(s[-1])
-        return Values(cost.sum() + last, c, self.start(s[0]), bN, Ranged(s, m, rows, end))
+        b0 = self.start(s[0], lambda k, p: self.point(p) if first is None else first)[0]
+        return Values(cost.sum() + last, c, b0, bN, Ranged(s, m, rows, end))
 
     def seen(self, s, m) -> Seen:
         """The problem and its first derivatives at all instants."""
-        z = joined(s, m)
-        if self.transcription.explicit:
-            at = self._at(z)
-        else:
-            at = jax.vmap(lambda at, z: self.interval(at, z, lambda k, p: self.point(p))[1])(self.intervals, z)
-
-        def both(p):
-            f = lambda p: (self.point(p),) * 2
-            return jax.jacfwd(f, has_aux=True)(p)
-
-        slope, value = _everywhere(both, at)
-        return Seen(at, value, slope)
+        return Seen(*_everywhere(self._sight, self._instants(s, m)))
 
     def slopes(self, s, m, seen: Seen) -> tuple[Values, Slopes]:
         """Values and first derivatives at a point."""
 
         def interval(at, z, around):
-            out, _ = self.interval(at, z, lambda k, p: _linear(around, k, p))
+            out, _ = self.interval(at, z, lambda k, p: _linear(_nth(around, k), p))
+            return out, out
+
+        def start(s):
+            out = self.start(s, lambda k, p: _linear(seen.start, p))[0]
             return out, out
 
         both = jax.jacfwd(interval, 1, has_aux=True)
-        (dcost, dc, drows), (cost, c, rows) = jax.vmap(both)(self.intervals, joined(s, m), seen)
+        (dcost, dc, drows), (cost, c, rows) = jax.vmap(both)(self.intervals, joined(s, m), seen.inner)
         twice = lambda f: lambda x: (f(x),) * 2
         (end_cost, dbN, dend), (last, bN, end) = jax.jacfwd(twice(self.end), has_aux=True)(s[-1])
-        db0, b0 = jax.jacfwd(twice(self.start), has_aux=True)(s[0])
+        db0, b0 = jax.jacfwd(start, has_aux=True)(s[0])
         values = Values(cost.sum() + last, c, b0, bN, Ranged(s, m, rows, end))
         return values, Slopes(dcost, end_cost, dc, drows, db0, dbN, dend)
 
@@ -215,14 +298,13 @@ class Program(eqx.Module):
         """Second derivatives of the Lagrangian and first ones of the equations."""
 
         def lagrangian(at, z, extra, around, c, y):
-            field = lambda k, p: _linear(around, k, p) + extra[k]
+            field = lambda k, p: _linear(_nth(around, k), p) + extra[k]
             (cost, equations, rows), at = self.interval(at, z, field)
             return scale * cost + c @ equations + y @ rows, at
 
-        def curved(at, z, around, curve, c, y):
-            value, p = lagrangian(at, z, jnp.zeros_like(around.value), around, c, y)
-            dp = p - around.at
-            return value + jnp.einsum("ki,kij,kj->", dp, curve, dp) / 2
+        def first(s, extra):
+            equations, at = self.start(s, lambda k, p: _linear(seen.start, p) + extra)
+            return w.b0 @ equations, at
 
         def last(s):
             cost, equations, rows = self.end(s)
@@ -230,26 +312,56 @@ class Program(eqx.Module):
 
         z, c, y = joined(s, m), w.c, w.ranged.rows
         arrive = jax.vmap(jax.grad(lagrangian, 2, has_aux=True))
-        weight, _ = arrive(self.intervals, z, jnp.zeros_like(seen.value), seen, c, y)
-        curve = _everywhere(lambda p, w: jax.hessian(lambda p: w @ self.point(p))(p), seen.at, weight)
-        H = jax.vmap(_forward_hessian(curved))(self.intervals, z, seen, curve, c, y)
-        H0 = _forward_hessian(lambda _, s: w.b0 @ self.start(s))(None, s[0])
-        return Blocks(H, d.c, H0, d.b0, _forward_hessian(lambda _, s: last(s))(None, s[-1]), d.bN)
+        weight, _ = arrive(self.intervals, z, jnp.zeros_like(seen.inner.value), seen.inner, c, y)
+        extra = None if seen.start is None else jnp.zeros_like(seen.start.value)
+        weight_first = None if extra is None else jax.grad(first, 1, has_aux=True)(s[0], extra)[0]
+        curve, curve_first = _everywhere(self._curvature, seen, (weight, weight_first))
+        H = jax.vmap(_second(lagrangian))(self.intervals, z, curve, jnp.zeros_like(weight), seen.inner, c, y)
+        H0 = _second(lambda _, s, extra: first(s, extra))(None, s[0], curve_first, extra)
+        HN = jax.jacfwd(jax.jacrev(last))(s[-1])
+        return Blocks(H, d.c, H0, d.b0, HN, d.bN)
 
 
-def _forward_hessian(f):
-    return jax.jacfwd(jax.jacrev(f, 1), 1)
+def _second(f):
+    """Second derivatives of a sum in its second argument, with those `curve` at the instants that it looks at.
+
+    `f(at, z, ...)` returns the sum, made with a linear model of the problem at each instant, and the instants.
+    """
+
+    def out(at, z, curve, *rest):
+        own = jax.jacfwd(jax.jacrev(lambda z: f(at, z, *rest)[0]))(z)
+        if curve is None:
+            return own
+        moves = jax.jacfwd(lambda z: f(at, z, *rest)[1])(z)
+        half = curve @ moves
+        flat = lambda x: x.reshape(-1, z.shape[0])
+        return own + flat(moves).T @ flat(half)
+
+    return out
 
 
-def _linear(around: Seen, k: int, p):
-    return around.value[k] + around.slope[k] @ (p - around.at[k])
+def _vector(point):
+    return jnp.concatenate([jnp.ravel(x) for x in point])
+
+
+def _nth(sights: Sight, k: int) -> Sight:
+    return jax.tree.map(lambda x: x[k], sights)
+
+
+def _linear(around: Sight, p):
+    return around.value + around.slope @ (p - around.at)
 
 
 def _everywhere(f, *args):
-    """f at all instants of all intervals: one batch."""
-    n, k = args[0].shape[:2]
-    flat = [x.reshape(n * k, *x.shape[2:]) for x in args]
-    return jax.tree.map(lambda y: y.reshape(n, k, *y.shape[1:]), jax.vmap(f)(*flat))
+    """f at all instants, one batch: those of the intervals `(N, K, ...)` and that of the start, which may be None."""
+    inner, start = zip(*args, strict=True)
+    n, k = jax.tree.leaves(inner)[0].shape[:2]
+    flat = jax.tree.map(lambda x: x.reshape(n * k, *x.shape[2:]), inner)
+    if start[0] is not None:
+        flat = jax.tree.map(lambda x, first: jnp.concatenate([x, first[None]]), flat, start)
+    out = jax.vmap(f)(*flat)
+    first = None if start[0] is None else jax.tree.map(lambda y: y[-1], out)
+    return jax.tree.map(lambda y: y[: n * k].reshape(n, k, *y.shape[1:]), out), first
 
 
 def joined(s, m):

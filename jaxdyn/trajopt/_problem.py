@@ -17,22 +17,27 @@ from jaxdyn.trajopt._problem_dynamics import AbstractDynamics, Robot, limits_of
 
 
 class Boundary(eqx.Module):
-    """What holds at one end: some states are given, and functions of the state vanish."""
+    """What holds at one end: some states, or controls, are given, and functions of them vanish."""
 
-    #: `(nx,)`, arbitrary where free
-    value: Float[Array, "*batch nx"]
-    #: which states are given
+    #: `(n,)`, arbitrary where free
+    value: Float[Array, "*batch n"]
+    #: which are given
     fixed: tuple[bool, ...] = eqx.field(static=True)
     #: `condition(x) -> (rows,)`, to vanish; or None
     condition: Any = None
 
     @property
+    def free(self) -> bool:
+        """Whether nothing is asked."""
+        return not any(self.fixed) and self.condition is None
+
+    @property
     def rows(self) -> list[int]:
-        """Numbers of the states that are given."""
+        """Numbers of those that are given."""
         return [k for k, f in enumerate(self.fixed) if f]
 
     def residual(self, x) -> Float[Array, " rows"]:
-        """What is to vanish at the state x: given states first, then the condition."""
+        """What is to vanish at the states, or controls, x: given ones first, then the condition."""
         rows = np.array(self.rows, int)
         given = x[rows] - self.value[rows].astype(x.dtype)
         if self.condition is None:
@@ -41,7 +46,7 @@ class Boundary(eqx.Module):
 
 
 def partial(value, components: Sequence[int]):
-    """A boundary at which only some `components` of the state have given values, `value` being as long as they are."""
+    """A boundary with given values of only some `components` of the state, or of the controls."""
     return _Partial(jnp.asarray(value, float), tuple(int(k) for k in components))
 
 
@@ -129,6 +134,9 @@ class Problem(eqx.Module):
     duration: Float[Array, "*batch"]
     start: Boundary
     end: Boundary
+    #: of the controls
+    start_control: Boundary
+    end_control: Boundary
     #: `(t, x, u) -> number`, or None
     running: Any
     #: `(T, x) -> number`, or None
@@ -149,6 +157,8 @@ class Problem(eqx.Module):
         *,
         start: Any = None,
         end: Any = None,
+        start_control: Any = None,
+        end_control: Any = None,
         running: Callable[..., Any] | None = None,
         final: Callable[..., Any] | None = None,
         bounds: Bounds | None = None,
@@ -159,11 +169,14 @@ class Problem(eqx.Module):
         guess: Guess | None = None,
     ):
         """`start` and `end`: a state `(nx,)`, `partial(values, components)`, a function that is to vanish, a
-        `Boundary`, or None for a free end. A model or `System` stands for its `Robot`."""
+        `Boundary`, or None for a free end; `start_control`, `end_control` the same for the controls. A model or
+        `System` stands for its `Robot`."""
         self.dynamics = Robot(dynamics) if isinstance(dynamics, Model | System) else dynamics
         self.duration = jnp.asarray(duration, float) if isinstance(duration, int | float) else jnp.asarray(duration)
         nx, nu, dtype = self.dynamics.nx, self.dynamics.nu, self.duration.dtype
         self.start, self.end = (_boundary(n, b, nx, dtype) for n, b in (("start", start), ("end", end)))
+        self.start_control = _boundary("start_control", start_control, nu, dtype)
+        self.end_control = _boundary("end_control", end_control, nu, dtype)
         self.running, self.final, self.coupling = (
             f if f is None else as_function(f) for f in (running, final, coupling)
         )
@@ -212,12 +225,12 @@ def _number(name, y, dtype):
     return y
 
 
-def _boundary(name, given, nx, dtype) -> Boundary:
+def _boundary(name, given, n, dtype) -> Boundary:
     if isinstance(given, Boundary):
         return given
-    free = jnp.zeros(nx, dtype)
+    free = jnp.zeros(n, dtype)
     if given is None:
-        return Boundary(free, (False,) * nx)
+        return Boundary(free, (False,) * n)
     if isinstance(given, _Partial):
         if given.value.shape != (len(given.components),):
             raise ShapeError(
@@ -225,16 +238,16 @@ def _boundary(name, given, nx, dtype) -> Boundary:
                 "expected as many values as components"
             )
         at = np.array(given.components, int)
-        return Boundary(free.at[at].set(given.value.astype(dtype)), tuple(k in given.components for k in range(nx)))
+        return Boundary(free.at[at].set(given.value.astype(dtype)), tuple(k in given.components for k in range(n)))
     if callable(given) and not hasattr(given, "shape"):
-        return Boundary(free, (False,) * nx, as_function(given))
+        return Boundary(free, (False,) * n, as_function(given))
     value = jnp.asarray(given, dtype)
-    if value.shape != (nx,):
+    if value.shape != (n,):
         raise ShapeError(
-            f"{name} has shape {value.shape}, expected ({nx},), one number a state; for some states alone use "
+            f"{name} has shape {value.shape}, expected ({n},), one number for each; for some of them alone use "
             "jaxdyn.trajopt.partial(values, components)"
         )
-    return Boundary(value, (True,) * nx)
+    return Boundary(value, (True,) * n)
 
 
 def _full_bounds(bounds: Bounds, nx, nu, dtype) -> Bounds:

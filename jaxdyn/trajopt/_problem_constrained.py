@@ -19,12 +19,13 @@ from jaxdyn.constraints._evaluate import (
     residuals,
     row_slices,
 )
-from jaxdyn.dynamics import forward_dynamics, passive_forces
+from jaxdyn.dynamics import forward_dynamics, passive_forces, rnea
 from jaxdyn.kinematics import neutral
 from jaxdyn.model import Model
 from jaxdyn.simulation import velocity_names
 from jaxdyn.trajopt._problem_dynamics import (
     AbstractConstrainedDynamics,
+    AbstractImplicit,
     Constrained,
     _check_coordinates,
     actuated_columns,
@@ -32,7 +33,7 @@ from jaxdyn.trajopt._problem_dynamics import (
 )
 
 
-class ConstrainedRobot(AbstractConstrainedDynamics):
+class ConstrainedRobot(AbstractConstrainedDynamics, AbstractImplicit):
     """A robot on a surface or with closed loops: `x = (q, v)`, controls are efforts and then multipliers.
 
         M a + h = inputs tau + passive efforts + A^T lambda,    A a + gamma = 0,    g(q) = 0,    A v = b
@@ -81,19 +82,44 @@ class ConstrainedRobot(AbstractConstrainedDynamics):
         return self.constrained(t, x, u).rate
 
     def constrained(self, t, x, u):
+        placed = self._placed(t, x)
+        return self._outcome(placed, self._acceleration(placed, x, u))
+
+    @property
+    def affine(self) -> bool:
+        return True
+
+    def unknowns(self, t, x, u):
+        return self._acceleration(self._placed(t, x), x, u)
+
+    def implicit(self, t, x, u, y):
+        placed = self._placed(t, x)
+        q, v = x[: self.model.nq], x[self.model.nq :]
+        return self._outcome(placed, y), rnea(self.model, q, v, y) - self._effort(placed, x, u)
+
+    def _placed(self, t, x):
+        """A state with all that constraints need of it, and their Jacobian and drift there."""
         model = self.model
-        q, v = x[: model.nq], x[model.nq :]
-        at = evaluated(model, t, q, v)
-        jacobian, drift = linearised(model, self.constraints, at)
-        effort = self.inputs @ u[: self.inputs.shape[1]] + passive_forces(model, q, v)
-        a = forward_dynamics(model, q, v, effort + jacobian.T @ self.multipliers(u))
+        at = evaluated(model, t, x[: model.nq], x[model.nq :])
+        return at, *linearised(model, self.constraints, at)
+
+    def _effort(self, placed, x, u):
+        passive = passive_forces(self.model, x[: self.model.nq], x[self.model.nq :])
+        return self.inputs @ u[: self.inputs.shape[1]] + passive + placed[1].T @ self.multipliers(u)
+
+    def _acceleration(self, placed, x, u):
+        nq = self.model.nq
+        return forward_dynamics(self.model, x[:nq], x[nq:], self._effort(placed, x, u))
+
+    def _outcome(self, placed, a) -> Constrained:
+        model, (at, jacobian, drift) = self.model, placed
         forces = self.basis @ (jacobian @ a + bias(model, self.constraints, at))
         holonomic = holonomic_rows(model, self.constraints)
-        first = self.basis if holonomic.all() else jnp.eye(holonomic.size, dtype=x.dtype)[holonomic]
+        first = self.basis if holonomic.all() else jnp.eye(holonomic.size, dtype=a.dtype)[holonomic]
         position = first @ residuals(model, self.constraints, at)
-        invariants = jnp.concatenate([position, self.basis @ (jacobian @ v - drift)])
+        invariants = jnp.concatenate([position, self.basis @ (jacobian @ at.v - drift)])
         correction = block_diag(jacobian.T @ first.T, jacobian.T @ self.basis.T)
-        return Constrained(jnp.concatenate([v, a]), forces, invariants, correction)
+        return Constrained(jnp.concatenate([at.v, a]), forces, invariants, correction)
 
 
 def _basis(model: Model, constraints, q) -> Any:

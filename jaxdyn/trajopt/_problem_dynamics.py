@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
+from jaxdyn.dynamics import FreeMotion, rnea
 from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Limits, Model
 from jaxdyn.simulation import System, coordinate_names, velocity_names
@@ -44,6 +45,31 @@ class AbstractDynamics(eqx.Module):
         return len(self.control_names)
 
 
+class AbstractImplicit(eqx.Module):
+    """What dynamics have besides their contract if their rate follows from unknowns y that solve equations.
+
+        residual(t, x, u, y) = 0,    rate(t, x, u) = outcome(t, x, u, y),
+
+    y being accelerations, for example. Derivatives are then those of residual and outcome, however the equations are
+    solved: `dy = -r_y^-1 r_p dp`, and the second derivatives of a sum `w . outcome` are those of
+    `w . outcome - lambda . residual` along `(dp, dy)`, with `lambda = r_y^-T outcome_y^T w`. What is left out
+    is of third order.
+    """
+
+    @property
+    @abc.abstractmethod
+    def affine(self) -> bool:
+        """Whether both are affine in u and y together, as in mechanics; if not, the rate is differentiated as it is."""
+
+    @abc.abstractmethod
+    def unknowns(self, t, x, u) -> Any:
+        """The solution y, `(n,)`."""
+
+    @abc.abstractmethod
+    def implicit(self, t, x, u, y) -> tuple[Any, Any]:
+        """For any y what the dynamics say, a rate or a `Constrained`, and the residual `(n,)`, regular in y."""
+
+
 class VectorField(AbstractDynamics):
     """Any `xdot = function(t, x, u, parameters)`, `parameters` being a pytree of numbers."""
 
@@ -56,7 +82,7 @@ class VectorField(AbstractDynamics):
         return jnp.asarray(self.function(t, x, u, self.parameters))
 
 
-class Robot(AbstractDynamics):
+class Robot(AbstractDynamics, AbstractImplicit):
     """A tree of links with `x = (q, v)` and the efforts of some joints for controls.
 
     `M(q) vdot + h(q, v) = inputs u + passive efforts + those of the system's parts`, `qdot = v`: the equations of
@@ -87,12 +113,25 @@ class Robot(AbstractDynamics):
         return self.system.model
 
     def rate(self, t, x, u):
+        return jnp.concatenate([x[self.model.nq :], self.unknowns(t, x, u)])
+
+    def unknowns(self, t, x, u):
+        q, v, effort, external = self._acting(t, x, u)
+        return self.system.motion.acceleration(self.model, t, q, v, effort, external)
+
+    @property
+    def affine(self) -> bool:
+        motion = self.system.motion
+        return isinstance(motion, FreeMotion) and motion.method is None
+
+    def implicit(self, t, x, u, y):
+        q, v, effort, external = self._acting(t, x, u)
+        return jnp.concatenate([v, y]), rnea(self.model, q, v, y, external) - effort
+
+    def _acting(self, t, x, u):
         q, v = x[: self.model.nq], x[self.model.nq :]
-        state = self.system.initial(q, v, t)
-        action = self.system.action(t, state)
-        effort = action.effort + self.inputs @ u
-        a = self.system.motion.acceleration(self.model, t, q, v, effort, action.external)
-        return jnp.concatenate([v, a])
+        action = self.system.action(t, self.system.initial(q, v, t))
+        return q, v, action.effort + self.inputs @ u, action.external
 
 
 class Constrained(NamedTuple):

@@ -23,7 +23,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import lu_factor, lu_solve, solve_triangular
+
+from jaxdyn._numerics import kernel
+from jaxdyn.trajopt._small_matrices import inverse, inverse_kernel, negative_eigenvalues, product, sweep_kernel
 
 
 class Blocks(NamedTuple):
@@ -87,19 +89,20 @@ class Factors(NamedTuple):
     """What solves need; see `factorised`."""
 
     blocks: Blocks
-    #: LU factors of the dependent columns of C
-    lu: Any
+    #: inverse of the dependent columns of C
+    inverse: Any
     #: z in terms of (w, s): (N, z, w + s)
     T: Any
     #: value functions at the ends of the intervals: P and M, (N, s, s) and (N, s, nu)
     P: Any
     M: Any
-    #: Cholesky factors of the second derivatives in w
-    L: Any
+    #: inverse of the second derivatives in w
+    W: Any
     #: w = - K s - K_nu nu - ...
     K: Any
     K_nu: Any
-    #: LU factors of the dense system at the start
+    #: the dense system at the start and its inverse
+    full: Any
     dense: Any
 
 
@@ -113,29 +116,53 @@ def factorised(shape: Shape, blocks: Blocks, regular, dual) -> tuple[Factors, An
     eye = jnp.eye(blocks.H.shape[-1], dtype=blocks.H.dtype)
     eye = eye.at[ns + shape.nm :, ns + shape.nm :].set(0)  # the state at the end of an interval begins the next
     blocks = blocks._replace(H=blocks.H + regular * eye, HN=blocks.HN + regular * jnp.eye(ns, dtype=eye.dtype))
-    lu, T = _eliminated(shape, blocks.C)
-    F = T[:, -ns:]
-    Hr = jnp.swapaxes(T, -1, -2) @ blocks.H @ T
-    weight = _end_weight(blocks)
-    start = blocks.HN + weight * blocks.BN.T @ blocks.BN, blocks.BN.T
-    zero = jnp.zeros((blocks.BN.shape[0],) * 2, eye.dtype)
+    inverses, T, Hr = jax.vmap(lambda C, H: _reduced(shape, C, H))(blocks.C, blocks.H)
+    nN = blocks.BN.shape[0]
+    wide = jnp.concatenate([blocks.BN, jnp.zeros((nN == 0, ns), eye.dtype)])  # kernels take no empty arrays
+    start = blocks.HN + _end_weight(blocks) * blocks.BN.T @ blocks.BN, wide.T, jnp.zeros((len(wide),) * 2, eye.dtype)
+    (P0, M0, N0), (P, M, W, K, K_nu, pivots) = _recursion(nw, *start, T[:, -ns:], Hr)
+    M0, N0, M, K_nu = M0[:, :nN], N0[:nN, :nN], M[:, :, :nN], K_nu[:, :, :nN]
+    full, sound = _dense(blocks, P0, M0, N0, dual)
+    sound = sound & jnp.isfinite(P0).all() & (pivots > 0).all()
+    return Factors(blocks, inverses, T, P, M, W, K, K_nu, full, inverse(full)), sound
+
+
+def _reduced_lanes(shape: Shape, C, H):
+    """The dependent columns' inverse, T, and `T' H T`: with `z = (o, d)` and `d = X o` that is of blocks of H."""
+    d = ns_columns(shape)
+    o = np.concatenate([shape.ns + shape.free, np.arange(shape.ns)])
+    columns = lambda a, at: jnp.concatenate([a[:, j : j + 1] for j in at], axis=1)
+    rows = lambda a, at: jnp.concatenate([a[j : j + 1] for j in at])
+    invert = inverse_kernel(None, columns(C, d))
+    X = -product(invert, columns(C, o))
+    Ho, Hd = rows(H, o), rows(H, d)
+    Hod = columns(Ho, d)
+    turned = jnp.swapaxes(X, 0, 1)
+    Hr = columns(Ho, o) + product(Hod, X) + product(turned, columns(Hd, o) + product(columns(Hd, d), X))
+    eye = jnp.broadcast_to(jnp.asarray(np.eye(len(o))[..., None], C.dtype), (len(o), len(o), X.shape[-1]))
+    return invert, rows(jnp.concatenate([eye, X]), shape.order), Hr
+
+
+def _recursion_lanes(nw: int, PN, MN, NN, F, Hr):
+    """Value functions at the starts of all intervals out of that at the end."""
+    lanes = max(x.shape[-1] for x in (PN, MN, NN, F, Hr))
+    wide = lambda x: jnp.broadcast_to(x, (*x.shape[:-1], lanes))
 
     def back(carry, stage):
         P, M, N = carry
         F, Hr = stage
-        G = Hr + F.T @ (P @ F)
-        L = jnp.linalg.cholesky(G[:nw, :nw], symmetrize_input=False)
-        FM = F.T @ M
-        Y = solve_triangular(L, jnp.concatenate([G[:nw, nw:], FM[:nw]], axis=1), lower=True)
-        X = Y.T @ Y
-        P0 = G[nw:, nw:] - X[:ns, :ns]
-        return ((P0 + P0.T) / 2, FM[nw:] - X[:ns, ns:], N + X[ns:, ns:]), (P, M, L, Y)
+        turned, end = jnp.swapaxes(F, 0, 1), nw + F.shape[0]
+        G, FM = Hr + product(turned, product(P, F)), product(turned, M)
+        whole = [[G, FM], [jnp.swapaxes(FM, 0, 1), -N]]
+        m, pivots = sweep_kernel(nw, jnp.concatenate([jnp.concatenate(row, axis=1) for row in whole]))
+        P0, M0, N0 = m[nw:end, nw:end], m[nw:end, end:], -m[end:, end:]
+        P0 = (P0 + jnp.swapaxes(P0, 0, 1)) / 2
+        return (P0, M0, N0), (P, M, m[:nw, :nw], m[:nw, nw:end], m[:nw, end:], pivots)
 
-    (P0, M0, N0), (P, M, L, Y) = jax.lax.scan(back, (*start, zero), (F, Hr), reverse=True)
-    K = jax.vmap(lambda L, Y: solve_triangular(L, Y, lower=True, trans=1))(L, Y)
-    full, sound = _dense(blocks, P0, M0, N0, dual)
-    sound = sound & jnp.isfinite(P0).all() & jnp.isfinite(L).all()
-    return Factors(blocks, lu, T, P, M, L, K[:, :, :ns], K[:, :, ns:], lu_factor(full)), sound
+    return jax.lax.scan(back, (wide(PN), wide(MN), wide(NN)), (wide(F), wide(Hr)), reverse=True)
+
+
+_reduced, _recursion = kernel(_reduced_lanes), kernel(_recursion_lanes)
 
 
 def _end_weight(blocks: Blocks):
@@ -143,16 +170,9 @@ def _end_weight(blocks: Blocks):
     if blocks.BN.shape[0] == 0:
         return jnp.zeros((), blocks.H.dtype)
     size = jnp.max(jnp.abs(blocks.HN)) + jnp.max(jnp.abs(blocks.H))
-    return jnp.clip(size, 1.0, 1e4) / jnp.maximum(jnp.max(jnp.abs(blocks.BN)) ** 2, 1e-8)
-
-
-def _eliminated(shape: Shape, C):
-    dependent, ns = ns_columns(shape), shape.ns
-    others = np.concatenate([ns + shape.free, np.arange(ns)])
-    lu = jax.vmap(lu_factor)(C[:, :, dependent])
-    X = -jax.vmap(lu_solve)(lu, C[:, :, others])
-    eye = jnp.broadcast_to(jnp.eye(len(others), dtype=C.dtype), (C.shape[0], len(others), len(others)))
-    return lu, jnp.concatenate([eye, X], axis=1)[:, shape.order]
+    # as heavy as rounding allows: a weight too light calls problems without a minimum that have one at their ends
+    heavy = jnp.clip(100 * size, 1.0, jnp.finfo(size.dtype).eps ** -0.45)
+    return heavy / jnp.maximum(jnp.max(jnp.abs(blocks.BN)) ** 2, 1e-8)
 
 
 def ns_columns(shape: Shape) -> np.ndarray:
@@ -171,19 +191,43 @@ def _dense(blocks: Blocks, P, M, N, dual):
     )
     full = jnp.concatenate(rows)
     full = jnp.where(jnp.isfinite(full).all(), full, jnp.eye(full.shape[0], dtype=full.dtype))
-    negative = jnp.sum(jnp.linalg.eigvalsh(full) < 0)
-    return full, negative == n0 + nN
+    return full, negative_eigenvalues(full) == n0 + nN
 
 
 def solved(shape: Shape, f: Factors, r: Right) -> Step:
-    """The solution for one set of vectors: two sweeps of one matrix-vector product an interval."""
+    """The solution for one set of vectors, refined once with what the first one leaves of the equations."""
+
+    def refined(step, _):
+        more = _swept(shape, f, _left(f.blocks, step, r))
+        return jax.tree.map(jnp.add, step, more), None
+
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(lambda r: _swept(shape, f, r), r))
+    return jax.lax.scan(refined, zeros, None, length=2)[0]
+
+
+def _left(b: Blocks, step: Step, r: Right) -> Right:
+    """The vectors with the matrix times a step added."""
+    z = jnp.concatenate([step.s[:-1], step.m, step.s[1:]], axis=1)
+    g = r.g + jnp.einsum("kij,kj->ki", b.H, z) + jnp.einsum("kij,ki->kj", b.C, step.multipliers)
+    first, last = step.s[0], step.s[-1]
+    return Right(
+        g,
+        r.c + jnp.einsum("kij,kj->ki", b.C, z),
+        r.g0 + b.H0 @ first + b.B0.T @ step.start,
+        r.b0 + b.B0 @ first,
+        r.gN + b.HN @ last + b.BN.T @ step.end,
+        r.bN + b.BN @ last,
+    )
+
+
+def _swept(shape: Shape, f: Factors, r: Right) -> Step:
+    """Two sweeps of one matrix-vector product an interval."""
     ns, nw, dependent = shape.ns, len(shape.free), ns_columns(shape)
     b = f.blocks
-    own = -jax.vmap(lu_solve)(f.lu, r.c)
-    t = jnp.zeros_like(r.g).at[:, dependent].set(own)
-    F, drift = f.T[:, -ns:], t[:, -ns:]
     times = lambda A, x: jnp.einsum("kij,kj->ki", A, x)
     back = lambda A, x: jnp.einsum("kij,ki->kj", A, x)
+    t = jnp.zeros_like(r.g).at[:, dependent].set(-times(f.inverse, r.c))
+    F, drift = f.T[:, -ns:], t[:, -ns:]
     gr = back(f.T, r.g + times(b.H, t)) + back(F, times(f.P, drift))
     A = F[:, :, nw:] - F[:, :, :nw] @ f.K
     own_p = gr[:, nw:] - back(f.K, gr[:, :nw])
@@ -196,10 +240,11 @@ def solved(shape: Shape, f: Factors, r: Right) -> Step:
 
     p0, p = jax.lax.scan(backwards, pN, (A, own_p), reverse=True)
     qw = gr[:, :nw] + back(F[:, :, :nw], p)
-    kw = jax.vmap(lambda L, q: solve_triangular(L, solve_triangular(L, q, lower=True), lower=True, trans=1))(f.L, qw)
+    kw = times(f.W, qw)
     n = r.bN + jnp.einsum("kij,ki->j", f.M, drift - times(F[:, :, :nw], kw))
     right = jnp.concatenate([-(p0 + r.g0), -n, -r.b0])
-    first = lu_solve(f.dense, right)
+    first = f.dense @ right
+    first = first + f.dense @ (right - f.full @ first)
     s0, end, start = jnp.split(first, [ns, ns + b.BN.shape[0]])
     kw = kw + f.K_nu @ end
 
@@ -212,5 +257,5 @@ def solved(shape: Shape, f: Factors, r: Right) -> Step:
     costate = p + times(f.P, z[:, -ns:]) + f.M @ end
     load = (r.g + times(b.H, z)).at[:, -ns:].add(costate)[:, dependent]
     # p was built for the point that the drift leads to, so P acts on the whole s'
-    multipliers = -jax.vmap(lambda lu, x: lu_solve(lu, x, trans=1))(f.lu, load)
+    multipliers = -back(f.inverse, load)
     return Step(jnp.concatenate([s, sN[None]]), z[:, ns:-ns], multipliers, start, end)

@@ -17,24 +17,37 @@ from jaxdyn.trajopt._interior_point_barrier import directed, misfits, regularise
 from jaxdyn.trajopt._interior_point_program import Program
 
 
+def implicit(run, moved, numbers, others):
+    """`run(numbers, others) -> (state, out)`, of which out has the derivatives of `moved(numbers, state)`.
+
+    The state, and what depends on `others`, is constant to differentiation. Both are pytrees of arrays; numbers are a
+    list.
+    """
+    run = jax.custom_jvp(run)
+
+    @run.defjvp
+    def run_jvp(primals, tangents):
+        state, out = run(*primals)
+        return (state, out), (
+            jax.tree.map(_still, state),
+            jax.jvp(lambda numbers: moved(numbers, state), primals[:1], tangents[:1])[1],
+        )
+
+    return run(numbers, others)
+
+
 def optimum(build, numbers, tolerance, max_iterations: int, progress, mu):
     """The last state of the method, and its variables s, m and the cost with derivatives in `numbers`.
 
     `build(numbers)` is the program; numbers are a list of arrays.
     """
 
-    @jax.custom_jvp
-    def run(numbers, tolerance, mu):
-        loop = optimise(build(numbers), tolerance, max_iterations, progress, mu)
+    def run(numbers, others):
+        loop = optimise(build(numbers), others[0], max_iterations, progress, others[1])
         return loop, (loop.it.s, loop.it.m, loop.values.cost / loop.scale)
 
-    @run.defjvp
-    def run_jvp(primals, tangents):
-        loop, out = run(*primals)
-        moved = lambda numbers: _moved(build(numbers), jax.lax.stop_gradient(build(primals[0])), loop)
-        return (loop, out), (jax.tree.map(_still, loop), jax.jvp(moved, primals[:1], tangents[:1])[1])
-
-    return run(numbers, tolerance, mu)
+    moved = lambda numbers, loop: _moved(build(numbers), jax.lax.stop_gradient(build(numbers)), loop)
+    return implicit(run, moved, numbers, (tolerance, mu))
 
 
 def _still(x):

@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn._errors import ModelError
 from jaxdyn.trajopt._problem import Problem
-from jaxdyn.trajopt._problem_dynamics import AbstractConstrainedDynamics
+from jaxdyn.trajopt._problem_dynamics import AbstractConstrainedDynamics, Constrained
 from jaxdyn.trajopt._riccati import Shape
 
 
@@ -117,6 +118,11 @@ def layout_of(problem: Problem, inner, inner_dependent, node_controls=True) -> L
     """The layout of a transcription with these variables inside of intervals."""
     forces = num_forces(problem)
     nu = problem.nu if node_controls else 0
+    if not node_controls and not (problem.start_control.free and problem.end_control.free):
+        raise ModelError(
+            "controls that are held over intervals have no values at the ends, but start_control or end_control is "
+            "given; use a transcription with controls at nodes, such as MultipleShooting(linear=True)"
+        )
     coupled = problem.coupling is not None
     return Layout(
         problem.nx, nu, inner, inner_dependent, problem.free_duration, coupled, forces if node_controls else 0
@@ -145,12 +151,15 @@ def node(problem: Problem, layout: Layout, fraction, s) -> Node:
 def seen(problem: Problem, t, x, u) -> Point:
     """The problem at one instant."""
     d = problem.dynamics
-    if isinstance(d, AbstractConstrainedDynamics):
-        rate, *rest = d.constrained(t, x, u)
-    else:
-        rate, rest = d.rate(t, x, u), [jnp.zeros(n, x.dtype) for n in (0, 0, (x.shape[0], 0))]
-    rate = jnp.asarray(rate, x.dtype)
+    rate, *rest = said(x, d.constrained(t, x, u) if isinstance(d, AbstractConstrainedDynamics) else d.rate(t, x, u))
     return Point(rate, problem.running_cost(t, x, u), path_rows(problem, t, x, u), *rest)
+
+
+def said(x, answer) -> tuple[Any, ...]:
+    """What dynamics say in the order of `Point`: rate, then forces, invariants and corrections, or none of them."""
+    none = lambda: (jnp.zeros(n, x.dtype) for n in (0, 0, (x.shape[0], 0)))
+    rate, *rest = answer if isinstance(answer, Constrained) else (answer, *none())
+    return jnp.asarray(rate, x.dtype), *rest
 
 
 def path_rows(problem: Problem, t, x, u):
@@ -182,31 +191,39 @@ def state_limits(problem: Problem, layout: Layout, count: int):
     def rows(state, control, horizon, none):
         row = jnp.concatenate([state, control[:nu], jnp.full(layout.constants, none, dtype)])
         out = jnp.broadcast_to(row, (count, layout.ns))
-        out = out.at[0, np.array(problem.start.rows, int)].set(none)
-        out = out.at[-1, np.array(problem.end.rows, int)].set(none)
+        ends = (problem.start, problem.start_control), (problem.end, problem.end_control)
+        for at, (given, control) in zip((0, -1), ends, strict=True):
+            out = out.at[at, np.array(given.rows + [nx + k for k in control.rows], int)].set(none)
         return out.at[-1, nx + nu].set(horizon) if layout.free else out
 
     low, high = problem.duration_range
     return rows(b.lower_state, b.lower_control, low, -np.inf), rows(b.upper_state, b.upper_control, high, np.inf)
 
 
-def start_residual(problem: Problem, layout: Layout, s0):
-    """What vanishes at the start: the boundary, the copy of the state, and what constraints ask of the state."""
+def start_residual(problem: Problem, layout: Layout, s0, field):
+    """What vanishes at the start: the boundary, the copy of the state, and what constraints ask of the state.
+
+    The latter is seen through `field(t, x, u) -> Point`, as in `AbstractTranscription.interval`.
+    """
     at = node(problem, layout, jnp.zeros((), s0.dtype), s0)
-    rows = [problem.start.residual(at.x)]
+    rows = [problem.start.residual(at.x), problem.start_control.residual(at.u)]
     if layout.coupled:
         rows.append(s0[-layout.nx :] - at.x)
-    d = problem.dynamics
-    if isinstance(d, AbstractConstrainedDynamics):
-        seen = d.constrained(at.t, at.x, at.u)
+    if looks_at_start(problem):
+        seen = field(at.t, at.x, at.u)
         rows += [seen.forces] if all(problem.start.fixed) else [seen.forces, seen.invariants]
     return jnp.concatenate(rows)
+
+
+def looks_at_start(problem: Problem) -> bool:
+    """Whether the equations of the start ask what the dynamics say there."""
+    return isinstance(problem.dynamics, AbstractConstrainedDynamics)
 
 
 def end_residual(problem: Problem, layout: Layout, s1):
     """What vanishes at the end: the boundary and the coupling with the start."""
     at = node(problem, layout, jnp.ones((), s1.dtype), s1)
-    rows = [problem.end.residual(at.x)]
+    rows = [problem.end.residual(at.x), problem.end_control.residual(at.u)]
     if layout.coupled:
         rows.append(jnp.atleast_1d(problem.coupling(s1[-layout.nx :], at.x)).astype(s1.dtype))
     return jnp.concatenate(rows)

@@ -3,6 +3,7 @@
 import gzip
 import json
 import sqlite3
+import struct
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +13,8 @@ import jaxdyn as jd
 from jaxdyn.identification import Columns, LogError, Preparation, Source, prepare, read_tables
 from jaxdyn.identification._log_mapping import map_columns
 from jaxdyn.identification._read_cdr import joint_state
+
+from ._ros1 import bag
 
 # a sensor_msgs/msg/JointState as `rosbags` 0.11.9 serialises it, in both byte orders: stamp 1e9 s + 30 ms, frame `base`
 LITTLE = bytes.fromhex(
@@ -40,7 +43,19 @@ def test_cdr(data):
         with pytest.raises(ValueError):
             joint_state(data[:cut])
     with pytest.raises(ValueError, match="not that of plain CDR"):
-        joint_state(b"\x00\x07" + data[2:])
+        joint_state(b"\x00\x09" + data[2:])
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_the_second_version_of_cdr_aligns_doubles_to_four_bytes(order):
+    """Bytes by hand after OMG DDS-XTypes 1.3, table 42: as the first version, but for alignments of at most four."""
+    pack = lambda kind, *x: struct.pack(f"{order}{kind}", *x)
+    text = lambda s: pack("I", len(s) + 1) + s.encode() + bytes(4 - len(s) % 4)
+    body = pack("iI", 1_000_000_000, 30_000_000) + text("base") + pack("I", 2)
+    body += b"".join(map(text, NAMES)) + b"".join(pack("Idd", 2, *x) for x in ([0.3, 0.6], [1, 2], [3, -3]))
+    state = joint_state((b"\x00\x07" if order == "<" else b"\x00\x06") + bytes(2) + body)
+    assert state.names == NAMES and state.position == (0.3, 0.6) and state.effort == (3.0, -3.0)
+    assert state.stamp == pytest.approx(1e9 + 0.03, abs=1e-6)
 
 
 def _bag_rows(k):
@@ -79,6 +94,30 @@ def test_rosbag2(tmp_path):
     path.write_bytes(b"nothing like it")
     with pytest.raises(LogError, match="is not a bag of rosbag2"):
         read_tables(path)
+
+
+@pytest.mark.parametrize("compression", ["none", "bz2", "lz4"])
+def test_bags_of_ros_1(tmp_path, compression):
+    if compression == "lz4":
+        pytest.importorskip("lz4.frame")
+    path, whole = tmp_path / "run.bag", bag(compression)
+    path.write_bytes(whole)
+    _check_bag(read_tables(path))
+    for k in range(1, 5200, 97):  # cut off before its last records, which are only an index
+        assert not _reads(path, whole[:k])
+    for k in range(4109, len(whole), 41):  # damage after the padding is refused, or changes a number
+        _reads(path, whole[:k] + bytes([whole[k] ^ 0x55]) + whole[k + 1 :])
+    with pytest.raises(LogError, match="not a whole bag of ROS 1 .*expected b'#ROSBAG V2.0"):
+        path.write_bytes(b"#ROSBAG V1.2" + whole[12:])
+        read_tables(path)
+
+
+def _reads(path, content) -> bool:
+    path.write_bytes(content)
+    try:
+        return bool(read_tables(path))
+    except LogError:
+        return False
 
 
 def test_mcap(tmp_path):

@@ -1,6 +1,7 @@
 """Fits of simulated motion."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.actuators import drive
 from jaxdyn.identification import Log, OutputError, Physical, Windows, fit, simulation_error
+from jaxdyn.identification._output_error import Held, simulated
 from jaxdyn.simulation import cubic_signal, simulate
 
 TRUTH = jd.robots.pendulum(damping=0.3)
@@ -37,6 +39,28 @@ def test_damping_and_delay_are_found_without_accelerations():
     before, after = (simulation_error(s, [log], WINDOWS)[0] for s in (system, found.system))
     assert after < 0.1 * before
     assert found.errors[0].unit == "rad"
+
+
+def ball() -> jd.Model:
+    """A body on a spherical joint, whose rate of q is not v."""
+    b = jd.ModelBuilder()
+    b.add_link("bob", "world", jd.joints.Spherical(), jd.spatial.box((0.1, 0.2, 0.3), mass=1.0).moved([0, 0.1, -0.4]))
+    return b.build()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [TRUTH, ball()], ids=["vector", "manifold"])
+def test_windows_move_as_simulate_does(model):
+    ts, step = jnp.linspace(0, 0.3, 11), jnp.asarray(0.01)
+    q = jd.random_configuration(model, jax.random.key(0))
+    v = jnp.linspace(0.5, -0.4, model.nv)
+    efforts = jnp.asarray(np.random.default_rng(0).normal(size=(37, model.nv)))
+    late = drive(model, delay=0.03)
+    sample = (ts, jnp.tile(q, (11, 1)), v, jnp.asarray(-0.06), step, efforts)
+    found = simulated(jd.System(model, (late,)), WINDOWS, sample)
+    path = drive(model, delay=0.03, command=Held(jnp.asarray(-0.06), step, efforts))
+    run = simulate(jd.System(model, (path,)), q, v, ts, dt=step, solver=WINDOWS.solver)
+    np.testing.assert_allclose(found, run.q, atol=1e-12)
 
 
 def test_windows_that_do_not_fit_are_refused():

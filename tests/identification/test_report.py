@@ -159,7 +159,8 @@ def test_the_page_stands_alone(tmp_path):
         "fit.csv", 600, 3, 100.0, (0.009, 0.01, 0.02), 20.0, "as asked for", 4, {JOINTS[0]: 0.004},
         (VelocityCheck(JOINTS[0], 1.0, 0.99, 0.001),), (Interval(1.0, 2.0, "rest"),), {"fit.csv": 600},
     )  # fmt: skip
-    report = report_on(_result(), SPLIT, PreparationReport((run,)), title="An <arm> & its log")
+    result = _result(dependence=(3.0, 8.0))
+    report = report_on(result, SPLIT, PreparationReport((run,)), title="An <arm> & its log")
     report.to_html(tmp_path / "report.html")
     report.to_json(tmp_path / "report.json")
     text = (tmp_path / "report.html").read_text()
@@ -173,6 +174,7 @@ def test_the_page_stands_alone(tmp_path):
     assert found["verdict"]["grade"] == report.verdict.grade and found["parameters"][1]["deviation"] is None
     assert found["errors"]["held_out"][0]["rmse"] == report.held_out[0].rmse
     assert found["preparation"]["runs"][0]["left_out"][0]["why"] == "rest"
+    assert "3 to 8 samples" in text and found["dependence"] == [3.0, 8.0]
     assert found["logs"] == {"fit": {"fit.csv": 600, "more.csv": 600}, "held_out": {"other.csv": 600}}
 
 

@@ -44,12 +44,12 @@ def _cart(t, x, u, p):
     return jnp.stack([x[2], x[3], a, b])
 
 
-def cart_pole(parameters=(1.0, 0.3, 0.5, 9.81), distance=1.0, force=20.0) -> Problem:
+def cart_pole(parameters=(1.0, 0.3, 0.5, 9.81), distance=1.0, force=20.0, **options) -> Problem:
     """Swing-up of Kelly, SIAM Review 59(4), 2017, sections 6 and 10."""
     d = VectorField(_cart, ("x", "angle", "v", "w"), ("force",), jnp.asarray(parameters))
     end = jnp.stack([jnp.asarray(distance), jnp.asarray(PI), jnp.zeros(()), jnp.zeros(())])
     bounds = Bounds(lower_control=-force, upper_control=force)
-    return Problem(d, 2.0, start=jnp.zeros(4), end=end, running=_effort, bounds=bounds)
+    return Problem(d, 2.0, start=jnp.zeros(4), end=end, running=_effort, bounds=bounds, **options)
 
 
 def _telescope(t, x, u, length):

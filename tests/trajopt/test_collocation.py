@@ -1,5 +1,6 @@
 """Transcriptions reach closed-form optima, and the orders that they promise."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -76,25 +77,61 @@ def test_the_least_time_is_that_of_full_force():
 
 
 @pytest.mark.slow
-def test_a_problem_without_a_solution_says_what_is_violated():
-    tight = push(bounds=Bounds(lower_control=-1.0, upper_control=1.0))
-    found = solve(tight, intervals=6, max_iterations=100)
-    assert found.status in (SolveStatus.INFEASIBLE, SolveStatus.MAX_ITERATIONS)
-    assert found.violation > 0.1
-    worst = found.violations()[0]
-    assert worst.amount == pytest.approx(float(found.violation))
-    with pytest.raises(ConvergenceError, match=worst.name):
-        found.checked()
+def test_least_time_is_found_from_bad_starts():
+    """Ends, controls and horizon drawn at random: many of them need the restoration phase."""
+    most = 0
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        x, u = draw.normal(size=(2, 2)) * 20, draw.uniform(-3, 3, size=(2, 1))
+        p = hurried().with_guess(Guess(jnp.array([0.0, 1.0]), jnp.asarray(x), jnp.asarray(u)))
+        p = eqx.tree_at(lambda p: p.duration, p, jnp.asarray(10.0 ** draw.uniform(-1.5, 1.5)))
+        found = solve(p, intervals=8).checked()
+        np.testing.assert_allclose(found.duration, 2 * np.sqrt(2.0 * 1.5 / 3.0), rtol=1e-7)
+        most = max(most, int(found.iterations))
+    assert 20 < most < 100
 
 
 def _speed(t, x, u):
     return x[1]
 
 
+def _limited(speed=np.inf, slowest=-np.inf, force=np.inf, fastest=np.inf, rate=np.inf):
+    path = (PathConstraint("speed", _speed, lower=slowest, upper=speed),)
+    return push(path=path, bounds=Bounds(None, np.array([np.inf, fastest]), -force, force, np.array([rate])))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [
+        ({"force": 1.0}, "end"),
+        ({"speed": 0.5}, "end"),
+        ({"rate": 5.0}, "end"),
+        ({"fastest": 0.5}, "end"),
+        ({"slowest": 0.2}, "start"),
+    ],
+    ids=("force", "speed", "rate", "state", "path"),
+)
+def test_a_problem_without_a_solution_says_what_is_violated(limits, name):
+    found = solve(_limited(**limits), intervals=12, max_iterations=150)
+    assert found.status == SolveStatus.INFEASIBLE
+    assert np.isfinite(found.x).all()
+    assert found.violation > 0.02
+    worst = found.violations()[0]
+    assert worst.amount == pytest.approx(float(found.violation))
+    assert name in {v.name for v in found.violations() if v.amount > 0.02}
+    with pytest.raises(ConvergenceError, match=worst.name):
+        found.checked()
+
+
+def test_numbers_that_are_not_finite_give_a_status():
+    for p in (push(mass=0.0), push(mass=np.nan), push(distance=np.inf)):
+        assert solve(p, intervals=6).status == SolveStatus.NOT_FINITE
+
+
 @pytest.mark.slow
 def test_path_constraints_and_rates_hold():
-    limited = push(path=(PathConstraint("speed", _speed, upper=1.6),), bounds=Bounds(control_rate=100.0))
-    found = solve(limited, intervals=12).checked()
+    found = solve(_limited(speed=1.6, rate=100.0), intervals=12).checked()
     assert found.x[:, 1].max() <= 1.6 + 1e-7
     assert found.x[:, 1].max() > 1.6 - 1e-3
     assert found.cost > COST

@@ -11,7 +11,10 @@ import scipy.optimize
 from jaxdyn import trajopt as to
 from jaxdyn._errors import ConvergenceError, ModelError
 from jaxdyn.trajopt import SolveStatus
-from jaxdyn.trajopt._ilqr_backward import box_step
+from jaxdyn.trajopt._ilqr_backward import within
+from jaxdyn.trajopt._ilqr_stage import Expansion
+
+from .problems import cart_pole
 
 NAMES = ("position", "velocity"), ("force",)
 
@@ -119,19 +122,53 @@ def test_what_cannot_be_met_is_named():
         to.ilqr(double_integrator(running=small, free_duration=True), intervals=20)
 
 
-def test_projected_newton_steps_find_the_best_in_the_box():
+def random_stages(rng, n, nx, nu):
+    """A linear-quadratic problem with gaps: expansions of the intervals and of the end, gaps, and room for controls."""
+    root = rng.normal(size=(n + 1, nx + nu, nx + nu))
+    hessian = root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(nx + nu)
+    gradient, jacobian = rng.normal(size=(n + 1, nx + nu)), rng.normal(size=(n, nx, nx + nu))
+    zero = np.zeros(n)
+    stages = Expansion(zero, gradient[:n], hessian[:n], np.zeros((n, nx)), jacobian)
+    end = Expansion(np.zeros(()), gradient[n, :nx], hessian[n, :nx, :nx], np.zeros(nx), None)
+    low, high = -rng.uniform(0, 2, size=(n, nu)), rng.uniform(0, 2, size=(n, nu))
+    return stages, end, rng.normal(size=(n, nx)), (low, high)
+
+
+def condensed(stages, end, gaps, nu):
+    """The same as a function of the controls alone: Hessian and gradient."""
+    n, nx = gaps.shape
+    by_u, drift = np.zeros((nx, n * nu)), np.zeros(nx)
+    hessian, gradient = np.zeros((n * nu,) * 2), np.zeros(n * nu)
+    for k in range(n):
+        rows = np.vstack([by_u, np.eye(n * nu)[k * nu : (k + 1) * nu]])
+        at = np.r_[drift, np.zeros(nu)]
+        hessian += rows.T @ stages.hessian[k] @ rows
+        gradient += rows.T @ (stages.hessian[k] @ at + stages.gradient[k])
+        by_u, drift = stages.jacobian[k] @ rows, stages.jacobian[k] @ at + gaps[k]
+    return hessian + by_u.T @ end.hessian @ by_u, gradient + by_u.T @ (end.hessian @ drift + end.gradient)
+
+
+def test_the_active_set_is_that_of_a_quadratic_program():
     rng = np.random.default_rng(0)
-    solve = jax.jit(box_step)
-    for _ in range(20):
-        root, g = rng.normal(size=(4, 4)), rng.normal(size=4) * 3
-        h = root @ root.T + 0.05 * np.eye(4)
-        p, free, _, bad = solve(*map(jnp.asarray, (h, g, -np.ones(4), 0.5 * np.ones(4))))
-        best = scipy.optimize.lsq_linear(np.linalg.cholesky(h).T, -np.linalg.solve(np.linalg.cholesky(h), g), (-1, 0.5))
-        np.testing.assert_allclose(p, best.x, atol=1e-5)
-        slope = h @ np.asarray(p) + g
-        np.testing.assert_allclose(np.where(free, slope, 0), 0, atol=1e-9)
-        assert not bad
-    assert solve(jnp.diag(jnp.array([1.0, -1.0])), jnp.ones(2), -jnp.ones(2), jnp.ones(2))[3]
+    n, nx, nu = 6, 3, 2
+    solve = jax.jit(within)
+    count = 0
+    for _ in range(10):
+        stages, end, gaps, room = random_stages(rng, n, nx, nu)
+        gains, line, held = solve(*jax.tree.map(jnp.asarray, (stages, end, gaps, room)), jnp.zeros((n, nu), int), 0.0)
+        hessian, gradient = condensed(stages, end, gaps, nu)
+        root = np.linalg.cholesky(hessian)
+        bounds = room[0].ravel(), room[1].ravel()
+        best = scipy.optimize.lsq_linear(root.T, -np.linalg.solve(root, gradient), bounds, tol=1e-14, method="bvls")
+        np.testing.assert_allclose(line.du.ravel(), best.x, atol=1e-9)
+        pull = (hessian @ best.x + gradient).reshape(n, nu)
+        np.testing.assert_allclose(line.pull, pull, atol=1e-8)
+        np.testing.assert_array_equal(np.asarray(held) != 0, np.abs(pull) > 1e-8)
+        assert not gains.bad
+        count += int(np.sum(held != 0))
+    assert 20 < count < 100
+    indefinite = stages._replace(hessian=stages.hessian - 1e3 * np.eye(nx + nu))
+    assert solve(*jax.tree.map(jnp.asarray, (indefinite, end, gaps, room)), jnp.zeros((n, nu), int), 0.0)[0].bad
 
 
 def swing_up(gravity=9.81, limit=3.0, guess=0.0):
@@ -177,3 +214,45 @@ def test_the_derivative_of_the_optimum():
         at = lambda s, k=k: cost(*(x + s * (i == k) for i, x in enumerate((9.81, 5.0))))
         difference = (at(h) - at(-h)) / (2 * h)
         assert abs(ours - difference) < 1e-4 * (1 + abs(difference))  # the cost is known to 1e-9 of itself
+
+
+@pytest.mark.slow
+def test_second_derivatives_lead_cold_to_the_optimum_of_multiple_shooting():
+    problem = cart_pole()
+    found = to.ilqr(problem, intervals=40, second_order=True)
+    other = to.solve(problem, transcription=to.MultipleShooting(), intervals=40)
+    assert found.status == SolveStatus.SOLVED
+    assert found.iterations < 35
+    np.testing.assert_allclose(found.cost, other.cost, rtol=1e-8)
+    np.testing.assert_allclose(found.x, other.x, atol=1e-5)
+    np.testing.assert_allclose(found.u, other.u, atol=1e-4)
+    np.testing.assert_allclose(found.x[-1], [1, np.pi, 0, 0], atol=1e-6)
+
+
+def hurried_swing(numbers):
+    """A swing-up in which the range of the control, that of the speed and the end bind."""
+    gravity, limit, speed, angle = numbers
+    problem = swing_up(gravity, limit)
+    turn = eqx.tree_at(lambda p: p.end.value, problem, jnp.stack([angle, 0.0 * angle]))
+    return eqx.tree_at(lambda p: p.bounds.upper_state, turn, jnp.stack([jnp.inf, speed]))
+
+
+@pytest.mark.slow
+def test_the_derivative_of_the_trajectory():
+    solve = lambda y: to.ilqr(hurried_swing(y), intervals=40, tolerance=1e-11, second_order=True)
+    moves = lambda y: (lambda r: (r.cost, r.x, r.u, r.status))(solve(y))
+    numbers = jnp.array([9.81, 5.5, 4.5, np.pi])
+    run = jax.jit(moves)
+    _, x, u, status = run(numbers)
+    assert status == SolveStatus.SOLVED
+    assert (np.abs(u) >= 5.5).sum() > 0
+    assert (x[:, 1] > 4.5 - 1e-9).sum() > 0
+    exact = jax.jit(jax.jacfwd(lambda y: moves(y)[:3]))(numbers)
+    h = 1e-5
+    for k in range(4):
+        above, below = run(numbers.at[k].add(h)), run(numbers.at[k].add(-h))
+        for ours, a, b in zip(exact, above, below, strict=False):
+            difference = (a - b) / (2 * h)
+            np.testing.assert_allclose(ours[..., k], difference, atol=1e-5 * (1 + np.abs(difference).max()))
+    back = jax.jit(jax.grad(lambda y: jnp.sum(jnp.sin(moves(y)[1]))))(numbers)
+    np.testing.assert_allclose(back, np.einsum("ij,ijk->k", np.cos(x), exact[1]), rtol=1e-8)

@@ -12,14 +12,14 @@ SHAPE = Shape(NS, NM, (0, 2, 3, 4))
 REGULAR = 1e-3
 
 
-def blocks_and_right(seed: int, convex: bool):
+def blocks_and_right(seed: int, convex: bool, ends: int = NB):
     rng = np.random.default_rng(seed)
     nz = 2 * NS + NM
     H = rng.normal(size=(N, nz, nz))
     H = 0.2 * H @ H.swapaxes(1, 2) if convex else H + H.swapaxes(1, 2)
-    C, B0, BN = (rng.normal(size=s) for s in ((N, NC, nz), (NB, NS), (NB, NS)))
+    C, B0, BN = (rng.normal(size=s) for s in ((N, NC, nz), (NB, NS), (ends, NS)))
     blocks = Blocks(*map(jnp.asarray, (H, C, np.zeros((NS, NS)), B0, np.eye(NS), BN)))
-    sizes = ((N, nz), (N, NC), NS, NB, NS, NB)
+    sizes = ((N, nz), (N, NC), NS, NB, NS, ends)
     return blocks, Right(*(jnp.asarray(rng.normal(size=s)) for s in sizes))
 
 
@@ -56,15 +56,23 @@ def run(blocks, right):
     return solved(SHAPE, f, right), sound
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_it_solves_the_dense_system(seed):
-    blocks, right = blocks_and_right(seed, convex=True)
+@pytest.mark.parametrize(("seed", "ends"), [(0, NB), (1, NB), (2, 0)])
+def test_it_solves_the_dense_system(seed, ends):
+    blocks, right = blocks_and_right(seed, True, ends)
     step, sound = run(blocks, right)
     matrix, vector = dense(blocks, right)
     variables = [np.concatenate([step.s[k], step.m[k]]) for k in range(N)] + [step.s[N]]
     found = np.concatenate([*variables, np.ravel(step.multipliers), step.start, step.end])
     assert sound
     np.testing.assert_allclose(found, np.linalg.solve(matrix, vector), rtol=1e-9, atol=1e-9)
+
+
+def test_a_batch_is_its_systems_one_by_one():
+    systems = [blocks_and_right(seed, convex=True) for seed in range(4)]
+    batch = jax.jit(jax.vmap(run))(*jax.tree.map(lambda *x: jnp.stack(x), *systems))
+    for k, system in enumerate(systems):
+        for one, many in zip(jax.tree.leaves(run(*system)), jax.tree.leaves(batch), strict=True):
+            np.testing.assert_allclose(many[k], one, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))

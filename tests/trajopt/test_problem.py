@@ -7,7 +7,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn._errors import ModelError, ShapeError
-from jaxdyn.trajopt import Bounds, Guess, PathConstraint, Problem, Robot, partial
+from jaxdyn.trajopt import Bounds, Guess, MultipleShooting, PathConstraint, Problem, Robot, ilqr, partial, solve
 
 from .problems import push
 
@@ -48,11 +48,40 @@ def _circle(x):
     return x @ x - 1
 
 
+def test_controls_are_given_at_the_ends():
+    p = push()
+    q = Problem(p.dynamics, 1.0, start_control=[3.0], end_control=_circle)
+    np.testing.assert_allclose(q.start_control.residual(jnp.array([5.0])), [2.0])
+    np.testing.assert_allclose(q.end_control.residual(jnp.array([2.0])), [3.0])
+    assert p.end_control.free
+    q = push(end_control=partial([0.5], [0]))
+    np.testing.assert_allclose(q.end_control.residual(jnp.array([2.0])), [1.5])
+    with pytest.raises(ModelError, match="held over intervals"):
+        solve(q, transcription=MultipleShooting(), intervals=2)
+    with pytest.raises(ModelError, match="controls at its ends"):
+        ilqr(q, intervals=2)
+
+
+@pytest.mark.slow
+def test_controls_that_are_given_are_those_of_the_quadratic_program():
+    """Simpson's rule is exact for the moments of the controls, so that two of them and an end remain."""
+    n, T, m, d = 6, 1.2, 2.0, 1.5
+    t = np.linspace(0, T, 2 * n + 1)
+    weight = np.tile([2.0, 4.0], n + 1)[: 2 * n + 1] * T / (6 * n)
+    weight[[0, -1]] /= 2
+    A, b = np.stack([weight, weight * (T - t), np.eye(2 * n + 1)[-1]]), np.array([0, m * d, 0.5])
+    u = (A / weight).T @ np.linalg.solve(A / weight @ A.T, b)
+    found = solve(push(end_control=[0.5]), intervals=n).checked()
+    np.testing.assert_allclose(found.u[:, 0], u[::2], atol=1e-7)
+    np.testing.assert_allclose(found.cost, weight @ u**2, rtol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"start": np.zeros(3)}, r"start has shape \(3,\), expected \(2,\)"),
         ({"end": partial([1.0, 2.0], [0])}, "as many values as components"),
+        ({"end_control": np.zeros(2)}, r"end_control has shape \(2,\), expected \(1,\)"),
         ({"bounds": Bounds(lower_state=np.zeros(3))}, "lower_state has shape"),
         ({"guess": Guess(jnp.zeros(2), jnp.zeros((2, 3)), jnp.zeros((2, 1)))}, "guess.x has shape"),
     ],

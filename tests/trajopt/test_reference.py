@@ -18,6 +18,20 @@ def test_cart_pole_swing_up():
 
 @pytest.mark.slow
 @pytest.mark.wide
+def test_cart_pole_that_ends_without_force():
+    """58.8392 is also what IPOPT finds for the same transcription.
+
+    The example of dymos 1.15 is this problem on 40 segments. Its test asks for 58.8839489745 to a part in a thousand,
+    from an optimiser stopped at 1e-5; solved to 1e-9 (SLSQP) the same script gives 58.83924866.
+    """
+    p = cart_pole(end_control=jnp.zeros(1))
+    found = solve(p, intervals=40).checked()
+    assert f"{float(found.cost):.4f}" == "58.8392"
+    assert abs(found.u[-1, 0]) < 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.wide
 def test_two_link_arm():
     *_, found = solve_refined(two_link_arm(), error=1e-5, rounds=5, intervals=40)
     assert found.status == 0
@@ -26,8 +40,9 @@ def test_two_link_arm():
 
 @pytest.mark.slow
 def test_robot_arm_of_cops():
-    found = solve(robot_arm(), intervals=120).checked()
+    found = solve(robot_arm(), intervals=200).checked()
     assert f"{float(found.cost):.4f}" == "9.1409"
+    assert found.iterations < 40  # IPOPT takes 25
 
 
 @pytest.mark.slow

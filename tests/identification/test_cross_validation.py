@@ -1,0 +1,84 @@
+"""Choices by folds of the logs."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.identification import (
+    Candidate,
+    GeometricPrior,
+    Log,
+    Physical,
+    cross_validated,
+    fold_blocks,
+    fold_runs,
+    predicted_effort,
+)
+
+from ._made import log_of
+
+TRUTH = jd.robots.pendulum(damping=0.3)
+START = eqx.tree_at(lambda m: m.links.mass, TRUTH, 2 * TRUTH.links.mass)
+LOG = log_of(TRUTH, 0.01, samples=240)
+
+
+def empty(t, name="run") -> Log:
+    """A log of nothing but times."""
+    zero = np.zeros((len(t), 1))
+    return Log(t, zero, zero, zero, zero, name)
+
+
+@pytest.mark.slow
+def test_the_prior_is_chosen_that_predicts_what_was_left_out():
+    folds = fold_blocks([LOG], 2, guard=0.0)
+    candidate = Candidate(START, ("links[*].inertial", "joints[*].damping"), Physical(reweight=0))
+    lines = []
+    found = cross_validated(candidate.with_priors((1e-3, 1e5)), folds, tell=lines.append)
+    assert found.name == "strength 0.001" and found.best.prior == GeometricPrior(1e-3)
+    assert len(lines) == 4 and str(found).startswith("* strength 0.001")
+    by_hand = []
+    for fold in folds:
+        result = found.best.fit(fold.fit)
+        off = [log.effort - predicted_effort(result.system, log) for log in fold.held_out]
+        by_hand.append([sum(float((x**2).sum()) for x in y) for y in (off, [log.effort for log in fold.held_out])])
+    e, m = np.array(by_hand).T
+    np.testing.assert_allclose(found.folds[0], np.sqrt(e / m), rtol=1e-9)
+    assert found.scores[0] == pytest.approx(np.sqrt(e.sum() / m.sum()), rel=1e-9)
+    assert found.scores[1] > 5 * found.scores[0]
+
+
+def test_an_error_of_ones_own_judges_and_fits_that_fail_lose():
+    candidate = Candidate(START, "joints[*].damping", Physical(reweight=0))
+    hasty = replace(candidate, method=Physical(reweight=0, max_steps=0))
+    last = lambda result, logs: (abs(result.value("joints[" + TRUTH.joint_names[0] + "].damping") - 0.3), 1.0)
+    folds = fold_blocks([LOG], 2)
+    found = cross_validated({"hasty": hasty, "patient": candidate}, folds, error=last)
+    assert found.name == "patient" and found.scores[0] == np.inf
+    with pytest.raises(jd.ModelError, match="no candidate could be fitted"):
+        cross_validated({"hasty": hasty}, folds, error=last)
+
+
+def test_blocks_cover_all_rows_once_and_keep_their_distance():
+    logs = [empty(np.arange(0, 6.0, 0.1), "a"), empty(np.arange(2, 5.0, 0.1), "b")]
+    folds = fold_blocks(logs, 4, guard=0.25)
+    held = [(log.name[0], round(float(t), 6)) for fold in folds for log in fold.held_out for t in log.t]
+    assert len(held) == len(set(held)) == 90
+    for fold in folds:
+        for log in fold.fit:
+            same = [x for x in fold.held_out if x.name[0] == log.name[0]]
+            assert all(np.abs(np.subtract.outer(log.t, x.t)).min() > 0.25 - 1e-9 for x in same)
+
+
+def test_blocks_of_a_motion_that_repeats_hold_out_all_its_passes():
+    log = empty(np.arange(0, 9.0, 0.1))
+    for fold in fold_blocks([log], 3, guard=0.0, period=3.0):
+        phases = [{round(float(t) * 10) % 30 for x in part for t in x.t} for part in (fold.fit, fold.held_out)]
+        assert len(fold.held_out) == 3 and not phases[0] & phases[1] and len(phases[0] | phases[1]) == 30
+    assert [fold.held_out[0].name for fold in fold_runs([log, empty(np.arange(5.0), "b")])] == ["run", "b"]
+    with pytest.raises(jd.identification.LogError, match="fold_blocks"):
+        fold_runs([log])
+    with pytest.raises(jd.ModelError, match="1 folds"):
+        fold_blocks([log], 1)

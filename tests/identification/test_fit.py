@@ -1,0 +1,133 @@
+"""The sums behind all fits, and the kinds of parameters that they find."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.actuators import DcMotor, drive
+from jaxdyn.identification import Log, Physical, collect, fit, predicted_effort
+from jaxdyn.identification._fit_problem import normal, stacked
+from jaxdyn.simulation import cubic_signal
+
+from ._made import arm, disturbed, log_of, motion
+
+ARM = arm()
+
+
+@pytest.mark.slow
+def test_sums_over_chunks_are_those_of_one_jacobian():
+    """Against the Jacobian of all residuals at once, with weights of a loss, in both modes of differentiation."""
+    model = arm(2)
+    paths = ("links[link2].inertial", "joints[*].friction_velocity", "joints[joint2].rotation", "gravity.direction")
+    found = collect(disturbed(model), paths)
+    problem = Physical(chunk=7).problem(found, [log_of(model, 0.1, samples=18)])
+    assert problem.present.shape == (3, 7) and int(problem.present.sum()) == 18
+    x = found.read() * 1.1 + 0.01
+    flat = jax.tree.map(lambda y: y.reshape(21, *y.shape[2:])[:18], problem.samples)
+    rows = lambda x: jax.vmap(lambda s: problem.residual(found.insert(x), s))(flat)
+    r, j = jax.jit(lambda x: (rows(x), jax.jacfwd(rows)(x)))(x)
+    h, g = jnp.einsum("scki,sckj->cij", j, j), jnp.einsum("scki,sck->ci", j, r)
+    for one in (problem, dataclasses.replace(problem, forward=True)):
+        sums = normal(one, x)
+        for mine, plain in ((sums.hessian, h), (sums.gradient, g), (sums.square, jnp.sum(r**2, (0, 2)))):
+            np.testing.assert_allclose(mine, plain, rtol=1e-10, atol=1e-10 * float(jnp.abs(plain).max()))
+        np.testing.assert_array_equal(sums.count, 18)
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 9])
+def test_chunks_hold_each_sample_once(size):
+    samples = (np.arange(5.0), np.arange(10.0).reshape(5, 2))
+    (one, two), present = stacked(samples, size)
+    keep = np.asarray(present, bool).reshape(-1)
+    np.testing.assert_array_equal(np.asarray(one).reshape(-1)[keep], samples[0])
+    np.testing.assert_array_equal(np.asarray(two).reshape(-1, 2)[keep], samples[1])
+    assert np.isfinite(np.asarray(two)).all() and keep.sum() == 5
+
+
+def _motor(log, constant, resistance):
+    """A motor on the first joint whose voltage is what the efforts of the log need."""
+    gear, k, ohm = 20.0, 0.05, 0.8
+    voltage = ohm * log.effort[:, 0] / (gear * k) + k * gear * log.v[:, 0]
+    at = cubic_signal(log.t, voltage[:, None]).path
+    return DcMotor("joint1", lambda t, q, v: at.evaluate(t)[0], constant=constant, resistance=resistance, gear=gear)
+
+
+@pytest.mark.slow
+def test_springs_gravity_gains_geometry_rotors_and_motors_are_found_together():
+    """From exact data, so that the truth is the minimum; the motor is known by its voltage, not by an effort."""
+    stiff = lambda m: (m.properties.stiffness, m.properties.rest)
+    truth = eqx.tree_at(stiff, ARM, (jnp.array([0.0, 3.0, 0.0]), jnp.array([0.0, 0.2, 0.0])))
+    bare = log_of(truth)
+    effort = np.asarray(bare.effort).copy()
+    effort[:, 0] = 0.0  # there is no sensor of effort at the motor's joint
+    effort[:, 2] /= 1.3  # what the log calls an effort is 1 / gain of it
+    log = eqx.tree_at(lambda x: x.effort, bare, jnp.asarray(effort))
+    fields = lambda m: (*stiff(m), m.properties.armature, m.placements.translation, m.gravity)
+    moved = truth.placements.translation.at[2].add(jnp.array([0.02, -0.01, 0.03]))
+    tilted = jnp.array([0.0, 9.81 * np.sin(0.03), -9.81 * np.cos(0.03)])
+    some = jnp.array([0.0, 1.0, 0.0]), jnp.array([0.0, 0.05, 0.0]), ARM.properties.armature.at[2].multiply(1.5)
+    start = eqx.tree_at(fields, truth, (*some, moved, tilted))
+    system = jd.System(start, (drive(start), _motor(bare, 0.06, 0.6)))
+    paths = (
+        "joints[joint2].stiffness",
+        "joints[joint2].rest",
+        "joints[joint3].armature",
+        "joints[joint3].translation",
+        "gravity.direction",
+        "parts[Drive].gain[joint3]",
+        "parts[DcMotor].constant",
+        "parts[DcMotor].resistance",
+    )
+    found = fit(system, log, paths, Physical(reweight=0), weights=jnp.ones(3)).checked()
+    expected = {
+        "joints[joint2].stiffness": 3.0,
+        "joints[joint2].rest": 0.2,
+        "joints[joint3].armature": float(ARM.properties.armature[2]),
+        "parts[Drive].gain[joint3]": 1.3,
+        "parts[DcMotor].constant": 0.05,
+        "parts[DcMotor].resistance": 0.8,
+    }
+    for name, value in expected.items():
+        assert found.value(name) == pytest.approx(value, rel=1e-5), name
+    np.testing.assert_allclose(found.model.placements.translation[2], truth.placements.translation[2], atol=1e-6)
+    np.testing.assert_allclose(found.model.gravity, truth.gravity, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_free_base_is_fitted_from_a_log_of_arrays():
+    """No effort acts on a base that flies; what moves it are the reactions of its arm, and they tell its inertia."""
+    b = jd.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    body = lambda m: jd.spatial.box((0.3, 0.2, 0.1), mass=m).moved([0.02, 0.01, 0.05])
+    b.add_link("base", "world", jd.joints.Free(), body(4.0))
+    b.add_link("arm", "base", jd.joints.Revolute([0, 1, 0]), body(1.0), joint_name="elbow", translation=[0.1, 0, 0.1])
+    truth = b.build()
+    rng = np.random.default_rng(1)
+    q, v = rng.normal(size=(60, 8)), rng.normal(size=(60, 7))
+    q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
+    effort = np.zeros((60, 7))
+    effort[:, 6] = rng.normal(size=60)
+    a = jax.jit(jax.vmap(lambda *x: jd.forward_dynamics(truth, *x)))(q, v, effort)
+    log = Log(np.arange(60.0), q, v, a, effort)
+    start = eqx.tree_at(lambda m: m.links.mass, truth, truth.links.mass * jnp.array([1.5, 1.0]))
+    paths = ("links[base].mass", "links[base].com")
+    found = fit(start, log, paths, Physical(reweight=0), weights=jnp.ones(7)).checked()
+    assert found.value("links[base].mass") == pytest.approx(4.0, rel=1e-6)
+    np.testing.assert_allclose(found.model.links.com[0], [0.02, 0.01, 0.05], atol=1e-7)
+
+
+def test_a_fit_says_how_far_it_is(capsys):
+    """On a pendulum: one line a pass to a function, and on stderr where that is no terminal."""
+    model = jd.robots.pendulum(damping=0.3)
+    t, q, v, a = motion(1, 50)
+    log = Log(t, q, v, a, q)
+    log = eqx.tree_at(lambda x: x.effort, log, predicted_effort(model, log))
+    lines: list[str] = []
+    fit(model, log, "joints[*].damping", progress=lines.append)
+    assert [line.split(":")[0] for line in lines] == ["pass 1 of 3", "pass 2 of 3", "pass 3 of 3"]
+    fit(model, log, "joints[*].damping", progress=True)
+    assert capsys.readouterr().err.count("fit: pass") == 3
