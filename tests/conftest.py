@@ -9,7 +9,7 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 
 MAPPINGS = Path("/proc/self/maps")
-MANY_MAPPINGS = 30_000
+MANY_MAPPINGS = 20_000
 
 
 def pytest_configure(config):
