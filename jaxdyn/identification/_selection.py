@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxdyn._errors import ModelError
 from jaxdyn.dynamics._links import dof_carries_link
-from jaxdyn.identification._slots import COMPONENTS, AbstractSlot, GravityDirection, TenParameters, Turn, entries
+from jaxdyn.identification._slots import COMPONENTS, AbstractSlot, GravityDirection, Place, TenParameters, Turn, entries
 from jaxdyn.model import Model
 from jaxdyn.simulation import System
 
@@ -182,11 +182,11 @@ def _joints(system: System, path: str, match):
         if field in _PROPERTIES:
             yield from _property(model, name, field)
         elif field == "translation":
-            where = lambda s: s.model.placements.translation
+            where = Place("model", "placements", "translation")
             yield _vector(where, index, f"joints[{name}].translation", 3, "m", 0.1)
         elif field == "rotation":
             turned = _three(f"joints[{name}].rotation")
-            yield Turn(where=lambda s: s.model.placements.rotation, row=index, names=turned)
+            yield Turn(where=Place("model", "placements", "rotation"), row=index, names=turned)
         elif field == "axis":
             yield from _axis(model, name, index)
         else:
@@ -201,7 +201,7 @@ def _property(model: Model, name: str, field: str):
     view = model.joint(name)
     rows = range(model.nq)[view.q] if field == "rest" else range(model.nv)[view.v]
     unit, lower, scale = _PROPERTIES[field]
-    where = lambda s: getattr(s.model.properties, field)
+    where = Place("model", "properties", field)
     label = f"joints[{name}].{field}"
     if name in {model.joint_names[a] for a, _ in model.topology.mimics}:
         return
@@ -214,7 +214,7 @@ def _axis(model: Model, name: str, index: int):
     group = model.topology.groups[index]
     if group >= 0 and hasattr(model.joints[group], "axis"):
         member = model.topology.groups[:index].count(group)
-        yield _vector(lambda s: s.model.joints[group].axis, member, f"joints[{name}].axis", 3, "", 0.1)
+        yield _vector(Place("model", "joints", group, "axis"), member, f"joints[{name}].axis", 3, "", 0.1)
 
 
 def _frames(system: System, path: str, match):
@@ -222,9 +222,9 @@ def _frames(system: System, path: str, match):
     for row in _matching(model.frame_names, match["name"], path, "frame"):
         name = f"frames[{model.frame_names[row]}].{field}"
         if field == "translation":
-            yield _vector(lambda s: s.model.frames.translation, row, name, 3, "m", 0.1)
+            yield _vector(Place("model", "frames", "translation"), row, name, 3, "m", 0.1)
         elif field == "rotation":
-            yield Turn(where=lambda s: s.model.frames.rotation, row=row, names=_three(name))
+            yield Turn(where=Place("model", "frames", "rotation"), row=row, names=_three(name))
         else:
             raise _no_field(path)
 
@@ -235,7 +235,7 @@ def _mimic(system: System, path: str, match):
     if field not in ("ratio", "offset"):
         raise _no_field(path)
     for row in _matching(names, match["name"], path, "mimic"):
-        where = lambda s: getattr(s.model.mimic, field)
+        where = Place("model", "mimic", field)
         yield entries(where, (row,), (f"mimic[{names[row]}].{field}",), ("",), (-np.inf,), (1.0,))
 
 
@@ -244,7 +244,7 @@ def _gravity(system: System, path: str, match):
         yield GravityDirection()
     elif match["field"] is None:
         names = tuple(f"gravity[{k}]" for k in range(3))
-        yield entries(lambda s: s.model.gravity, (0, 1, 2), names, ("m/s^2",) * 3, (-np.inf,) * 3, (1.0,) * 3)
+        yield entries(Place("model", "gravity"), (0, 1, 2), names, ("m/s^2",) * 3, (-np.inf,) * 3, (1.0,) * 3)
     else:
         raise _no_field(path)
 
@@ -273,7 +273,7 @@ def _part_entries(system: System, path: str, match, number: int, leaf):
     label = f"parts[{type(system.parts[number]).__name__}].{field}"
     for row in rows:
         text = f"{label}[{names[row]}]" if leaf.ndim else label
-        where = lambda s: getattr(s.parts[number], field)
+        where = Place("parts", number, field)
         yield entries(where, (row,), (text,), (unit,), (lower,), (scale,))
 
 

@@ -15,6 +15,25 @@ COMPONENTS = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m^2",) * 6)
 
 
+class Place:
+    """A leaf of a system by its path of attributes and positions; equal paths are equal, and compiled once."""
+
+    def __init__(self, *path: str | int):
+        self.path = path
+
+    def __call__(self, system: System) -> Any:
+        leaf: Any = system
+        for step in self.path:
+            leaf = leaf[step] if isinstance(step, int) else getattr(leaf, step)
+        return leaf
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and self.path == other.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+
 class AbstractSlot(eqx.Module):
     """Some parameters, their names, units and lower bounds, and where in a system they are."""
 

@@ -123,3 +123,18 @@ def test_links_that_are_no_bodies_are_found():
     checks = {c.link: c for c in link_checks(broken)}
     assert checks["link1"].physical and checks["link3"].physical
     assert not checks["link2"].physical and "no body" in checks["link2"].reason
+
+
+def test_what_is_collected_twice_is_compiled_once():
+    """Compiled functions are found by structure, which has to be equal for equal selections."""
+    paths = (
+        "links[*].inertial",
+        "joints[*].damping",
+        "joints[*].translation",
+        "joints[*].rotation",
+        "joints[*].axis",
+        "gravity",
+        "parts[Drive].offset",
+    )
+    made = lambda: jax.tree.structure(collect(jd.System(arm(2), (drive(arm(2)),)), paths))
+    assert made() == made()
