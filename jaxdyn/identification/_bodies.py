@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn.identification._fit import link_checks
+from jaxdyn.identification._parameters import definite
 from jaxdyn.model import Model
 
 
@@ -21,7 +22,6 @@ def as_bodies(model: Model, floor: float = 1e-5) -> Model:
             continue
         row = model.link_names.index(check.link)
         about = (inertia[row] + inertia[row].T) / 2
-        values, axes = np.linalg.eigh(np.trace(about) / 2 * np.eye(3) - about)
-        s = (axes * np.maximum(values, floor * values.max())) @ axes.T
+        s = definite(np.trace(about) / 2 * np.eye(3) - about, floor)
         inertia[row] = np.trace(s) * np.eye(3) - s
     return eqx.tree_at(lambda m: m.links.inertia, model, jnp.asarray(inertia, model.dtype))

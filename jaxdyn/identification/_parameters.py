@@ -130,16 +130,22 @@ def pseudo_inertia_basis() -> np.ndarray:
     return _BASIS
 
 
+def definite(s: np.ndarray, floor: float, scale: float = 0.0) -> np.ndarray:
+    """A symmetric matrix, as it is or with eigenvalues raised to `floor` times the greatest, or times `scale`."""
+    values, axes = np.linalg.eigh(s)
+    least = floor * max(values.max(), scale)
+    return s if values.min() >= least else (axes * np.maximum(values, least)) @ axes.T
+
+
 def interior(ten: np.ndarray, floor: float = 1e-5) -> np.ndarray:
     """The parameters, moved to where the pseudo-inertia is definite if they are on the boundary or beyond it."""
     p = np.einsum("k,kab->ab", ten, _BASIS)
     mass, com = ten[0], ten[1:4] / ten[0]
     central = p[:3, :3] - mass * np.outer(com, com)
-    values, axes = np.linalg.eigh(central)
-    least = floor * max(values.max(), 1e-6 * mass)
-    if values.min() >= least:
+    lifted = definite(central, floor, 1e-6 * mass)
+    if lifted is central:
         return ten
-    s = (axes * np.maximum(values, least)) @ axes.T + mass * np.outer(com, com)
+    s = lifted + mass * np.outer(com, com)
     i = np.trace(s) * np.eye(3) - s
     return np.concatenate([ten[:4], [i[0, 0], i[0, 1], i[0, 2], i[1, 1], i[1, 2], i[2, 2]]])
 

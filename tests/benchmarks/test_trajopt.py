@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("casadi")
-
 from benchmarks import _trajopt_cases as cases
 from benchmarks import trajopt
 

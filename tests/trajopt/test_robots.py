@@ -6,11 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import benchmarks._trajopt_robots as robots
 from jaxdyn.constraints import Holonomic, impulse
 from jaxdyn.trajopt import solve
-
-pytest.importorskip("casadi")
-robots = pytest.importorskip("benchmarks._trajopt_robots")
 
 
 def _states(problem, count=4):
