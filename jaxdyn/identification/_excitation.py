@@ -132,7 +132,7 @@ def _efforts(model: Model, q, v, a):
 def design_excitation(
     model: Model,
     *,
-    start: AbstractMotionCurve | Callable[[Any, Any, Any], AbstractMotionCurve] | None = None,
+    start: AbstractMotionCurve | Callable[[Any, Any, Any, float | int], AbstractMotionCurve] = random_fourier,
     duration: float | int = 10.0,
     bounds: Bounds | None = None,
     workspace: tuple[Workspace, ...] = (),
@@ -154,7 +154,7 @@ def design_excitation(
     a grid five times as dense, and a motion that is outside is drawn towards its middle, by at most half.
 
     * `start`: a motion to begin with (warm start; the other starts are it, disturbed), or a function of (key, middle,
-      size), by default `random_fourier` of `duration` s with 5 harmonics; `random_spline` is the other.
+      size, duration) that makes one: `random_fourier` with 5 harmonics, or `random_spline` with 12 points.
     * `bounds`: by default 0.9 of the model's own limits; `workspace`: functions of (model, q), see `link_above`.
     * `criterion`: a function of the information matrix, `log_volume` or `log_condition`, to be made small.
     * `noise`: standard deviations of the efforts `(nv,)`, N m or N; by default in proportion to the effort limits.
@@ -192,7 +192,7 @@ def _velocity(bounds: Bounds, size):
     return jnp.minimum(jnp.where(jnp.isfinite(bounds.velocity), bounds.velocity, jnp.inf), 2 * size)
 
 
-def _begin(start, key, starts: int, middle, size, duration: float | int, bounds: Bounds):
+def _begin(start: Any, key, starts: int, middle, size, duration: float | int, bounds: Bounds):
     """Motions to begin with, stacked; their velocities are within the limits."""
     if starts < 1:
         raise ModelError(f"{starts} starts; expected one or more")
@@ -204,11 +204,10 @@ def _begin(start, key, starts: int, middle, size, duration: float | int, bounds:
         many = [eqx.combine(moved(k), start) for k in range(starts)]
         many = [_with_duration(m, start.duration) for m in many]
         return jax.tree.map(lambda *x: jnp.stack([jnp.asarray(y) for y in x]), *many)
-    make = (lambda k, m, s: random_fourier(k, m, s, duration)) if start is None else start
     times = jnp.linspace(0.0, 1.0, 101)
 
     def slowed(k):
-        motion = make(k, middle, 0.7 * size)
+        motion = start(k, middle, 0.7 * size, duration)
         q, v, _ = _states(motion, times.astype(middle.dtype) * motion.duration)
         known = jnp.isfinite(bounds.velocity)
         ratio = jnp.max(jnp.where(known, jnp.max(jnp.abs(v), axis=0) / jnp.where(known, bounds.velocity, 1.0), 0.0))

@@ -71,7 +71,7 @@ def check_bounds(model: Model, bounds: Bounds):
 
 
 def middle_and_size(bounds: Bounds) -> tuple[Array, Array]:
-    """The middle of each range and half its width; where there is no range, zero and half a turn (or metre)."""
+    """The middle of each range and half its width; where there is no range, zero and 1 rad (or m)."""
     bounded = jnp.isfinite(bounds.lower) & jnp.isfinite(bounds.upper)
     lower, upper = jnp.where(bounded, bounds.lower, -1.0), jnp.where(bounded, bounds.upper, 1.0)
     return (lower + upper) / 2, (upper - lower) / 2

@@ -11,6 +11,7 @@ from jaxdyn.identification import (
     Bounds,
     ExcitationStatus,
     FourierMotion,
+    SplineMotion,
     bounds_of,
     design_excitation,
     information_of,
@@ -136,3 +137,23 @@ def test_designs_say_more_and_keep_their_limits(tmp_path):
     assert none.status == ExcitationStatus.INFEASIBLE and none.margins["effort"] < 0
     with pytest.raises(jd.ConvergenceError, match="INFEASIBLE, exceeded .*effort by"):
         none.checked()
+
+
+@pytest.mark.slow
+def test_a_spline_is_designed_and_says_more_within_its_limits():
+    """What it says is counted here by the singular values of its base regressor on a grid of its own."""
+    options = {"bounds": BOUNDS, "samples": 30, "starts": 1, "rounds": 3, "steps": 40}
+    found = design_excitation(ROBOT, start=random_spline, duration=5.0, **options).checked()
+    assert isinstance(found.motion, SplineMotion) and found.motion.points.shape == (12, 2)
+    assert found.condition < 0.7 * found.condition_before and found.criterion < found.criterion_before - 0.5
+    x = found.sample(400.0)
+    assert (x["q"] >= BOUNDS.lower - 2e-3).all() and (x["q"] <= BOUNDS.upper + 2e-3).all()  # verified on 150 times
+    assert (np.abs(x["v"]) <= 3.01).all() and (np.abs(x["effort"]) <= np.array([25.05, 10.02])).all()
+    for k in (0, -1):
+        np.testing.assert_allclose([x["v"][k], x["a"][k]], 0, atol=1e-9)
+    known = information_of(ROBOT, 0.01 * BOUNDS.effort, jax.random.key(3), BOUNDS.lower, BOUNDS.upper, BOUNDS.velocity)
+    rows = jax.vmap(known.rows)(*(jnp.asarray(x[k]) for k in "qva")).reshape(-1, known.basis.shape[0]) @ known.basis
+    singular = np.linalg.svd(np.asarray(rows), compute_uv=False)
+    assert singular[0] / singular[-1] == pytest.approx(
+        found.condition, rel=0.3
+    )  # its columns are scaled a little apart
