@@ -10,17 +10,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from jaxdyn.cli._motions import Loop
 from jaxdyn.cli._swing import Sensitivities, Swings
 from jaxdyn.model import Model
+from jaxdyn.trajopt import Solution
 
 BLUE, ORANGE, GREEN, GREY, INK = "#2166ac", "#d6604d", "#1b8a5a", "#9aa3ad", "#22272e"
 PATHS = 250  # swings drawn in the picture of paths
 
 
 class Fit(NamedTuple):
-    """A descent's course and what it found."""
+    """What a fit started from and what it found."""
 
-    losses: np.ndarray
     names: list[str]
     start: np.ndarray
     found: np.ndarray
@@ -37,6 +38,8 @@ class Results(NamedTuple):
     slopes: Sensitivities
     differences: Sensitivities
     fit: Fit
+    loop: Loop
+    best: Solution
 
 
 def save(out: Path, results: Results) -> list[Path]:
@@ -48,6 +51,8 @@ def save(out: Path, results: Results) -> list[Path]:
         "energies": single(energies, results),
         "sensitivities": single(sensitivities, results),
         "parameters": single(parameters, results),
+        "loop": single(loop, results),
+        "swing_up": single(swing_up, results),
     }
     paths = []
     for name, figure in figures.items():
@@ -84,13 +89,15 @@ def single(draw: Callable[[Axes, Results], None], results: Results) -> Figure:
 
 def overview(results: Results) -> Figure:
     """The whole tour on one page."""
-    figure = canvas(14.0, 6.0)
-    grid = figure.add_gridspec(2, 3, width_ratios=(1.4, 1, 1.25))
+    figure = canvas(17.0, 6.2)
+    grid = figure.add_gridspec(2, 4, width_ratios=(1.4, 1, 1.25, 0.95))
     paths(figure, figure.add_subplot(grid[:, 0]), results)
     angle(figure.add_subplot(grid[0, 1]), results, 3)
     energies(figure.add_subplot(grid[1, 1]), results)
     sensitivities(figure.add_subplot(grid[0, 2]), results)
     parameters(figure.add_subplot(grid[1, 2]), results)
+    loop(figure.add_subplot(grid[0, 3]), results)
+    swing_up(figure.add_subplot(grid[1, 3]), results)
     return figure
 
 
@@ -206,8 +213,8 @@ def parameters(axes: Axes, results: Results):
         x, fit.found / fit.true, 2 * fit.error / fit.true, fmt="o", color=GREEN, markersize=4.5, capsize=2,
         label="recovered, 2 standard errors",
     )  # fmt: skip
-    kinds = [name.split(" of ")[0] for name in fit.names]
-    axes.set_xticks(x, [name.split(" [")[0][-1] for name in fit.names])
+    kinds = [name.split(".")[1] for name in fit.names]
+    axes.set_xticks(x, [name.split("]")[0][-1] for name in fit.names])
     for kind in dict.fromkeys(kinds):
         members = [k for k, other in enumerate(kinds) if other == kind]
         owner = "link" if kind == "mass" else "joint"
@@ -219,3 +226,36 @@ def parameters(axes: Axes, results: Results):
     axes.grid(axis="x", visible=False)
     axes.set_ylim(axes.get_ylim()[0], axes.get_ylim()[1] + 0.12)
     axes.legend(fontsize=8, frameon=False, ncols=2, loc="upper right")
+
+
+def loop(axes: Axes, results: Results):
+    """A four-bar linkage: where its bars have been, and the path of its coupler's middle."""
+    loop = results.loop
+    turn = slice(0, None, 6)
+    for points in loop.points[turn]:
+        axes.plot(*points.T, color=GREY, linewidth=0.4, alpha=0.5)
+    axes.plot(*loop.middle.T, color=ORANGE, linewidth=1.8, label="middle of the coupler")
+    now = loop.points[0]
+    axes.plot(*now.T, color=INK, linewidth=3, solid_capstyle="round", zorder=4)
+    axes.plot(*now.T, "o", color="white", markeredgecolor=INK, markersize=5.5, zorder=5)
+    axes.set(aspect="equal")
+    dress(axes, "Four-bar linkage, closed by multipliers", "x [m]", "y [m]")
+    axes.legend(fontsize=8, frameon=False, loc="lower left")
+    axes.margins(y=0.2)
+
+
+def swing_up(axes: Axes, results: Results):
+    """Poses of cart and pole along the optimal motion."""
+    best = results.best
+    t, x = np.asarray(best.t), np.asarray(best.x)
+    tip = 0.5 * np.stack([np.sin(x[:, 1]), -np.cos(x[:, 1])], axis=1) + np.stack([x[:, 0], 0 * t], axis=1)
+    shades = 0.25 + 0.75 * t / t[-1]
+    for k in range(0, len(t), 2):
+        axes.plot([x[k, 0], tip[k, 0]], [0, tip[k, 1]], color=BLUE, linewidth=1.4, alpha=float(shades[k]))
+    axes.plot(*tip.T, color=ORANGE, linewidth=1.8, label="path of the pole's end")
+    axes.plot(x[::2, 0], 0 * x[::2, 0], "s", color=INK, markersize=4)
+    axes.axhline(0, color=GREY, linewidth=0.8, zorder=0)
+    axes.set(aspect="equal")
+    dress(axes, "Swing-up with the least effort", "x [m]", "z [m]")
+    axes.legend(fontsize=8, frameon=False, loc="lower right")
+    axes.margins(y=0.2)

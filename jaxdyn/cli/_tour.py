@@ -8,12 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.cli import _fit, _plots, _swing
+from jaxdyn.cli import _motions, _plots, _recover, _swing
 from jaxdyn.cli._report import Report, compiled, timed
 from jaxdyn.dynamics import forward_dynamics, gravity_forces, mass_matrix, rnea
-from jaxdyn.kinematics import random_configuration
+from jaxdyn.identification import collect
+from jaxdyn.io import load_urdf, write_urdf
+from jaxdyn.kinematics import frame_pose, inverse_kinematics, random_configuration
 from jaxdyn.model import Model
 from jaxdyn.robots import panda
+from jaxdyn.simulation import System
+from jaxdyn.trajopt import Solution
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,8 @@ class Size:
     differentiated: float = 0.8  # s, of the swing that is differentiated
     log: int = 1000
     noise: float = 0.1  # N m
-    fit_steps: int = 1500
-    fit_chunks: int = 10
+    turning: float = 5.0  # s, of the closed loop
+    intervals: int = 40  # of the optimal motion
 
 
 DAMPING = 1.0  # N m s/rad
@@ -38,16 +42,20 @@ def tour(out: Path, size: Size | None = None) -> Report:
     """Runs every part, prints what it found, and saves the plots in `out`."""
     size = Size() if size is None else size
     start = time.perf_counter()
-    report = Report(steps=2 * size.segments + size.fit_chunks + 6)
+    report = Report(steps=2 * size.segments + 10)
     try:
         robot = panda()
         introduce(report, robot)
+        exchange(report, robot, out)
         evaluate(report, robot)
+        reach(report, robot)
         swings = simulate(report, robot, size)
         slopes = differentiate(report, robot, size)
         fit = identify(report, robot, size)
+        loop = close(report, size)
+        best = optimise(report, size)
         report.advance("plotting")
-        files = _plots.save(out, _plots.Results(robot, *swings, *slopes, fit))
+        files = _plots.save(out, _plots.Results(robot, *swings, *slopes, fit, loop, best))
         report.section("Plots")
         for path in files:
             report.text(f"  {path}")
@@ -67,6 +75,45 @@ def introduce(report: Report, robot: Model):
     report.row("mass", f"{float(robot.links.mass.sum()):.2f} kg")
     report.row("numbers that can be differentiated", f"{sum(x.size for x in jax.tree.leaves(robot))}")
     report.row("jax, device, precision", f"{jax.__version__}, {device.device_kind}, {robot.dtype}")
+
+
+def exchange(report: Report, robot: Model, out: Path):
+    """To a URDF and back."""
+    report.advance("files")
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"{robot.name}.urdf"
+    write_urdf(robot, path, without=("friction_velocity",))  # by which Coulomb friction is smoothed
+    start = time.perf_counter()
+    again = load_urdf(path)
+    seconds = time.perf_counter() - start
+    q, v, a = jax.random.normal(jax.random.key(6), (3, robot.nv))
+    ours, theirs = (jax.jit(rnea)(model, q, v, a) for model in (robot, again))
+    report.section("Files: to a URDF and back")
+    report.row("written to, read in", f"{path}, {1e3 * seconds:.0f} ms")
+    report.check(
+        "inverse dynamics, relative difference", float(jnp.abs(ours - theirs).max() / jnp.abs(ours).max()), 1e-9
+    )
+
+
+def reach(report: Report, robot: Model):
+    """Inverse kinematics to poses that random configurations have."""
+    report.advance("inverse kinematics")
+    keys = jax.random.split(jax.random.key(7), 100)
+    known = jax.vmap(lambda key: random_configuration(robot, key))(keys)
+    middle = (robot.limits.lower + robot.limits.upper) / 2
+
+    def solved(model, q):
+        target = frame_pose(model, q, _swing.TOOL)
+        found = inverse_kinematics(model, _swing.TOOL, target, q0=(q + middle) / 2)
+        return found.converged, found.error, found.iterations
+
+    run, compiling = compiled(jax.vmap(solved, in_axes=(None, 0)), robot, known)
+    (good, error, iterations), seconds = timed(run, robot, known)
+    report.section("Inverse kinematics: a hundred poses of the tool, joints kept within their limits")
+    report.row("reached, steps on average", f"{int(good.sum())} of {good.size}, {float(iterations.mean()):.0f}")
+    report.row("took", f"{1e3 * seconds:.0f} ms together, compiled in {compiling:.1f} s")
+    report.check("largest error of those reached, rad and m", float(jnp.where(good, error, 0).max()), 1e-6)
+    report.check("not reached", float(1 - good.mean()), 0.1)
 
 
 def evaluate(report: Report, robot: Model):
@@ -162,44 +209,55 @@ def differentiate(report: Report, robot: Model, size: Size):
 
 def identify(report: Report, robot: Model, size: Size) -> _plots.Fit:
     """Perturbed masses and losses, recovered from a noisy log."""
-    report.advance("compiling the fit")
+    report.advance("recovering parameters")
     true_robot = _swing.damped(robot, DAMPING)
-    start = _fit.perturbation(robot, jax.random.key(4))
-    log = jax.jit(lambda m, k: _fit.generated_log(m, k, size.log, size.noise))(true_robot, jax.random.key(5))
-    init, run = _fit.descent(true_robot, size.noise, 0.03, size.fit_steps)
-    state, losses = init(start), []
-    count = size.fit_steps // size.fit_chunks
-    chunk, compiling = compiled(lambda log, state: run(log, state, count), log, state)
-    seconds = 0.0
-    for _ in range(size.fit_chunks):
-        report.advance("recovering parameters")
-        (state, loss), spent = timed(chunk, log, state)
-        losses.append(np.asarray(loss))
-        seconds += spent
-    found, losses = state[0], np.concatenate(losses)
-    errors = jax.jit(lambda log, p: _fit.standard_errors(true_robot, log, size.noise, p))(log, found)
-    fit = _plots.Fit(losses, *_table(true_robot, start, found, errors))
+    start = _recover.perturbed(true_robot, jax.random.key(4))
+    log = _recover.generated_log(true_robot, jax.random.key(5), size.log, size.noise)
+    begin = time.perf_counter()
+    result = _recover.recovered(start, log)
+    seconds = time.perf_counter() - begin
+    true = np.asarray(collect(System(true_robot), _recover.selection(true_robot)).read())
+    columns = np.array([(row.prior, row.value, row.deviation) for row in result.parameters]).T
+    names = [row.name for row in result.parameters]
+    fit = _plots.Fit(names, columns[0], columns[1], true, columns[2])
     report.section("Identification: parameters recovered from a log of one exciting motion")
-    report.row("log", f"{size.log} samples in 10 s, noise {size.noise:g} N m, {fit.true.size} unknowns")
-    report.row("fit", f"{losses.size} Adam steps in {seconds:.1f} s, compiled in {compiling:.1f} s")
+    report.row("log", f"{size.log} samples in {log.t[-1]:.0f} s, noise {size.noise:g} N m, {fit.true.size} unknowns")
+    report.row("Levenberg-Marquardt", f"{result.status.name}, {result.steps} steps, {seconds:.1f} s with compiling")
     report.table(
         ("parameter", "start", "recovered", "true", "standard error"),
-        ((n, *(f"{x:.3f}" for x in row)) for n, *row in zip(*fit[1:], strict=True)),
+        ((n, *(f"{x:.3f}" for x in row)) for n, *row in zip(*fit, strict=True)),
     )
-    report.row("mean square residual, in units of the noise", f"{losses[0]:.3g} -> {losses[-1]:.3f}")
+    left = max(abs(error.fit / size.noise - 1) for error in result.errors)
+    report.check("residuals against the noise, largest difference", left, 0.1)
     worst = np.abs((fit.found - fit.true) / fit.error).max()
     report.check("largest error, in standard errors", float(worst), 5.0)
     return fit
 
 
-def _table(robot: Model, start, found, errors):
-    """Names, then start, recovered and true values and standard errors, of all that was fitted."""
-    rows = _fit.fitted_links(robot)
-    joints = [f"joint {k + 1}" for k in range(robot.nv)]
-    names = [f"mass of {robot.link_names[i]} [kg]" for i in rows]
-    names += [f"damping of {j} [N m s/rad]" for j in joints] + [f"friction of {j} [N m]" for j in joints]
-    properties = robot.properties
-    reference = np.concatenate([robot.links.mass[rows], properties.damping, properties.friction])
-    start, found, errors = (np.concatenate(x) for x in (start, found, errors))
-    value = reference * np.exp(found)
-    return names, reference * np.exp(start), value, reference, value * errors
+def close(report: Report, size: Size) -> _motions.Loop:
+    """A four-bar linkage that turns by Lagrange multipliers."""
+    report.advance("a closed loop")
+    start = time.perf_counter()
+    loop = _motions.turn(4.0, size.turning, round(60 * size.turning) + 1)
+    report.section(f"Closed loop: a four-bar linkage turns for {size.turning:g} s")
+    report.row("took", f"{time.perf_counter() - start:.1f} s with compiling")
+    drift = np.abs(loop.energy - loop.energy[0]).max() / np.ptp(loop.middle[:, 1]) / 9.81
+    report.check("largest gap at the pin [m]", float(loop.gap.max()), 1e-9)
+    report.check("energy drift [kg, of the coupler's rise and fall]", float(drift), 1e-5)
+    return loop
+
+
+def optimise(report: Report, size: Size) -> Solution:
+    """A cart-pole swung up at the least integral of the force squared."""
+    report.advance("an optimal motion")
+    start = time.perf_counter()
+    best = _motions.swing_up(size.intervals)
+    seconds = time.perf_counter() - start
+    report.section("Optimal motion: a pole swung up by its cart in 2 s")
+    report.row(
+        "method", f"Hermite-Simpson, {size.intervals} intervals, interior point: {int(best.iterations)} iterations"
+    )
+    report.row("took", f"{1e3 * (best.run_seconds or 0.0):.0f} ms, {seconds:.1f} s with compiling")
+    report.row("cost, published", f"{float(best.cost):.4f}, {_motions.OPTIMUM} N2 s")
+    report.check("relative difference", abs(float(best.cost) / _motions.OPTIMUM - 1), 1e-4)
+    return best

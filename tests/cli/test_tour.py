@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.cli import _fit, _main, _swing, _tour, main
+from jaxdyn.cli import _main, _motions, _recover, _swing, _tour, main
 from jaxdyn.cli._report import Report
 from jaxdyn.robots import panda
 
@@ -17,8 +17,8 @@ SMALL = _tour.Size(
     segments=2,
     differentiated=0.1,
     log=200,
-    fit_steps=800,
-    fit_chunks=4,
+    turning=0.5,
+    intervals=20,
 )
 
 
@@ -30,8 +30,11 @@ def test_small_tour(tmp_path):
     assert report.failures == []
     assert report.done == report.bar.total
     found = {path.name: path.read_bytes() for path in out.iterdir()}
-    assert set(found) == {"tour.png", "joints.png", "energies.png", "sensitivities.png", "parameters.png"}
-    assert all(data.startswith(b"\x89PNG") and len(data) > 10_000 for data in found.values())
+    pictures = {path: data for path, data in found.items() if path.endswith(".png")}
+    names = ("tour", "joints", "energies", "sensitivities", "parameters", "loop", "swing_up")
+    assert set(pictures) == {f"{name}.png" for name in names}
+    assert all(data.startswith(b"\x89PNG") and len(data) > 10_000 for data in pictures.values())
+    assert set(found) - set(pictures) == {"panda.urdf"}
 
 
 def test_figures_come_from_the_robot(capsys):
@@ -68,22 +71,35 @@ def test_variants_change_one_number_each():
     np.testing.assert_allclose(load, np.concatenate([half, -half]), atol=1e-15)
 
 
-def test_excitation_is_a_motion():
-    robot = panda()
-    q, v, a = _fit.excitation(robot, jax.random.key(0), 4000)
-    for x, rate in ((q, v), (v, a)):
-        slope = (x[2:] - x[:-2]) / (2 * 10.0 / 4000)
-        np.testing.assert_allclose(slope, rate[1:-1], atol=1e-4)
-
-
-def test_standard_errors_scale_with_the_noise():
+def test_a_perturbed_robot_differs_where_it_is_fitted():
     robot = _swing.damped(panda(), 1.0)
-    log = _fit.generated_log(robot, jax.random.key(0), 100, 0.0)
-    exact = _fit.Parameters(jnp.zeros(6), jnp.zeros(7), jnp.zeros(7))
-    errors = jax.jit(lambda noise: _fit.standard_errors(robot, log, noise, exact))
-    one, ten = errors(1.0), errors(10.0)
-    np.testing.assert_allclose(np.concatenate(ten), 10 * np.concatenate(one), rtol=1e-8)
-    assert float(jnp.abs(_fit.residuals(robot, log, 1.0, exact)).max()) < 1e-12
+    other = _recover.perturbed(robot, jax.random.key(0))
+    ratio = other.links.mass / jnp.where(robot.links.mass > 0, robot.links.mass, 1)
+    moving = np.isin(np.arange(robot.num_links), robot.topology.bodies[1:])
+    assert (np.abs(np.log(ratio[moving])) > 1e-3).all()
+    np.testing.assert_array_equal(other.links.mass[~moving], robot.links.mass[~moving])
+    for name in ("damping", "friction"):
+        a, b = (np.asarray(getattr(m.properties, name)) for m in (other, robot))
+        assert ((a != b) & (np.abs(np.log(a / b)) <= 0.4)).all()
+
+
+@pytest.mark.slow
+def test_parameters_are_recovered_without_noise():
+    robot = _swing.damped(panda(), 1.0)
+    log = jax.jit(lambda m: _recover.generated_log(m, jax.random.key(0), 100, 0.0))(robot)
+    result = _recover.recovered(_recover.perturbed(robot, jax.random.key(1)), log)
+    np.testing.assert_allclose(result.model.links.mass, robot.links.mass, rtol=1e-5)
+    np.testing.assert_allclose(result.model.properties.damping, robot.properties.damping, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_linkage_turns_and_stays_closed():
+    loop = _motions.turn(4.0, 0.2, 5)
+    assert loop.gap.max() < 1e-9
+    first = np.arctan2(*(loop.points[:, 1] - loop.points[:, 0]).T[::-1])
+    assert abs((first[1] - first[0]) / 0.05 - 4.0) < 0.5
+    lengths = np.linalg.norm(np.diff(loop.points, axis=1), axis=-1)
+    np.testing.assert_allclose(lengths, np.broadcast_to(_motions.LENGTHS[1:], lengths.shape), atol=1e-9)
 
 
 @pytest.mark.parametrize(("value", "good"), [(1e-12, True), (1e-3, False), (np.nan, False)])

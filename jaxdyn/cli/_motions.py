@@ -1,0 +1,71 @@
+"""A closed loop that turns, and a pole that is swung up at the least cost: two more parts of the tour."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn.constraints import ConstrainedMotion, described_constraints
+from jaxdyn.kinematics import frame_pose, neutral
+from jaxdyn.robots import cart_pole, four_bar
+from jaxdyn.simulation import System, simulate
+from jaxdyn.trajopt import Bounds, Problem, Robot, Solution, solve
+
+LENGTHS = (1.10, 0.5, 1.20, 0.75)  # m: ground, crank, coupler, rocker
+OPTIMUM = 58.8077  # N^2 s, Kelly, SIAM Review 59(4), 2017, on a fine mesh
+
+
+class Loop(NamedTuple):
+    """A four-bar linkage over time."""
+
+    t: np.ndarray
+    points: np.ndarray  # m, (times, 4, 2): its joints, from the crank's to the rocker's on the ground
+    middle: np.ndarray  # m, (times, 2): middle of the coupler
+    energy: np.ndarray  # J
+    gap: np.ndarray  # m, by which the pin is open
+
+
+def turn(crank_speed: Any, duration: float, times: int) -> Loop:
+    """The linkage without friction, started at this speed of its crank (rad/s)."""
+    model = four_bar(LENGTHS)
+    motion = ConstrainedMotion(described_constraints(model))
+    speed = _consistent_speed(model, crank_speed)
+    path = simulate(System(model, motion=motion), neutral(model), speed, jnp.linspace(0, duration, times)).checked()
+    seen = jax.jit(jax.vmap(lambda q: _joints(model, q)))
+    points, open_by = seen(path.q)
+    middle = (points[:, 1] + points[:, 2]) / 2
+    return Loop(*map(np.asarray, (path.t, points, middle, path.energy, open_by)))
+
+
+def _consistent_speed(model, crank_speed):
+    """Velocities of all joints for one of the crank: those at which the pin stays closed."""
+    slip = jax.jacfwd(lambda q: _ends(model, q)[0] - _ends(model, q)[1])(neutral(model))
+    others = jnp.linalg.solve(slip[:, 1:], -slip[:, 0] * crank_speed)
+    return jnp.concatenate([jnp.array([crank_speed]), others])
+
+
+def _ends(model, q):
+    """The coupler's end and the rocker's, in the plane of the linkage."""
+    along = lambda name, length: (lambda p: p.translation + p.rotation[:, 0] * length)(frame_pose(model, q, name))
+    return along("coupler", LENGTHS[2])[:2], along("rocker", LENGTHS[3])[:2]
+
+
+def _joints(model, q):
+    end, other = _ends(model, q)
+    place = lambda name: frame_pose(model, q, name).translation[:2]
+    points = jnp.stack([place("crank"), place("coupler"), end, place("rocker")])
+    return points, jnp.sqrt(jnp.sum((end - other) ** 2))
+
+
+def squares(t, x, u):
+    """Integrand of the cost."""
+    return u @ u
+
+
+def swing_up(intervals: int) -> Solution:
+    """The cart-pole's swing-up of Kelly 2017, 1 m to the side in 2 s with at most 20 N, by least squares of force."""
+    robot = Robot(cart_pole())
+    end, bounds = jnp.array([1.0, np.pi, 0.0, 0.0]), Bounds(lower_control=-20.0, upper_control=20.0)
+    problem = Problem(robot, 2.0, start=jnp.zeros(4), end=end, running=squares, bounds=bounds)
+    return solve(problem, intervals=intervals)
