@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
 from jaxdyn.model import Model
+from jaxdyn.model._mimic import full_configuration
 from jaxdyn.spatial import Pose
 
 
@@ -30,16 +32,40 @@ class Placed(NamedTuple):
     #: `(links, 3)`, m
     translation: Any
 
-    def pose(self, link: str) -> Pose:
-        """Pose of a link in the world; that of "world" is the identity."""
-        if link == "world":
+    def pose(self, name: str) -> Pose:
+        """Pose of a link or a frame of the model in the world; that of "world" is the identity."""
+        if name == "world":
             return Pose.identity(self.q.dtype)
-        i = self.model.link_index(link)
-        return Pose(self.rotation[i], self.translation[i])
+        i = carrier(self.model, name)
+        pose = Pose(self.rotation[i], self.translation[i])
+        if name in self.model.link_names:
+            return pose
+        frames, row = self.model.frames, self.model.frame_index(name)
+        return pose @ Pose.from_quaternion(frames.rotation[row], frames.translation[row])
 
     def coordinate(self, joint: str):
-        """The coordinate of a joint with one of them."""
-        return self.q[self.model.joint(joint).q][0]
+        """The coordinate of a joint with one of them; that of a geared joint, not its source's."""
+        view = self.model.joint(joint)
+        size = view.q.stop - view.q.start
+        if size != 1:
+            raise ModelError(
+                f"joint {joint!r} is a {type(view.joint).__name__} of {size} coordinates, expected one; constrain its "
+                "links (PrescribedFrame, WeldClosure), or write a Holonomic for the coordinate that is meant"
+            )
+        t = self.model.topology
+        return full_configuration(self.model, self.q)[t.q_start[t.bodies.index(view.index)]]
+
+
+def carrier(model: Model, name: str) -> int:
+    """Row of the link called `name`, or of that to which the frame of this name is fixed."""
+    if name in model.link_names:
+        return model.link_index(name)
+    if name in model.frame_names:
+        return model.topology.frame_links[model.frame_index(name)]
+    raise ModelError(
+        f"no link or frame is called {name!r}; links are {', '.join(model.link_names) or 'none'}; "
+        f"frames are {', '.join(model.frame_names) or 'none'}"
+    )
 
 
 class Moving(NamedTuple):
@@ -53,16 +79,16 @@ class Moving(NamedTuple):
     linear: Any
 
     def angular_velocity(self, link: str):
-        """Angular velocity of a link, in world axes."""
+        """Angular velocity of a link (or a frame's link), in world axes."""
         if link == "world":
             return jnp.zeros(3, self.v.dtype)
-        return self.angular[self.placed.model.link_index(link)]
+        return self.angular[carrier(self.placed.model, link)]
 
     def point_velocity(self, link: str, point):
-        """Velocity of the material point of a link that is now at `point` of the world."""
+        """Velocity of the material point of a link (or a frame's link) that is now at `point` of the world."""
         if link == "world":
             return jnp.zeros_like(point)
-        i = self.placed.model.link_index(link)
+        i = carrier(self.placed.model, link)
         return self.linear[i] + jnp.cross(self.angular[i], point - self.placed.translation[i])
 
 

@@ -41,15 +41,16 @@ class PrescribedCoordinate(AbstractHolonomic):
 
 
 class PrescribedFrame(AbstractHolonomic):
-    """A frame follows a pose given as a function of time: turn and origin in its axes, six rows."""
+    """A frame follows a pose given as a function of time: turn and origin in axes of that pose, six rows."""
 
     name: str = eqx.field(static=True)
     frame: End = eqx.field(converter=as_end)
-    #: from t to a `jaxdyn.spatial.Pose` in the world
+    #: from t to a `jaxdyn.spatial.Pose` in `base`
     motion: Callable[[Any], Any] = eqx.field(converter=as_function)
+    base: End = eqx.field(converter=as_end, default="world")
 
     def residual(self, x: Placed):
-        pose = self.motion(x.t).inverse() @ self.frame.pose(x)
+        pose = (self.base.pose(x) @ self.motion(x.t)).inverse() @ self.frame.pose(x)
         return jnp.concatenate([turn(pose.rotation), pose.translation])
 
 

@@ -23,12 +23,13 @@ def as_function(f: Any) -> Any:
 
 
 class End(eqx.Module):
-    """A frame fixed to a link, or to "world"."""
+    """A frame fixed to a link, to one of the model's own frames, or to "world"."""
 
+    #: a link, a frame of the model, or "world"
     link: str = eqx.field(static=True)
-    #: origin in link axes, m
+    #: origin in its axes, m
     translation: Float[Array, "3"] = eqx.field(converter=as_float)
-    #: quaternion of the frame in the link, scalar first, of any length but zero
+    #: quaternion of the frame in these, scalar first, of any length but zero
     rotation: Float[Array, "4"] = eqx.field(converter=as_float, default=(1.0, 0.0, 0.0, 0.0))
 
     def pose(self, x: Placed) -> Pose:
@@ -37,7 +38,7 @@ class End(eqx.Module):
 
 
 def as_end(end: Any) -> End:
-    """An end out of `(link, translation)` or `(link, translation, quaternion)`, or a link's own frame."""
+    """An end out of `(link, translation)` or `(link, translation, quaternion)`, or the name of a link or frame."""
     if isinstance(end, End):
         return end
     return End(end, (0.0, 0.0, 0.0)) if isinstance(end, str) else End(*end)
@@ -49,8 +50,18 @@ def relative(x: Placed, first: End, second: End) -> Pose:
 
 
 def tilt(rotation):
-    """The turn about x and y that takes the z axis of a frame to that of a reference: two rows."""
-    return jnp.stack([-rotation[1, 2], rotation[0, 2]])
+    """The turn about x and y that takes the z axis of a frame to that of a reference: two rows.
+
+    Their length is `2 sin(angle / 2)`, that of `turn`: it vanishes where the axes point the same way, and is largest
+    where they are opposed.
+    """
+    across, c = jnp.stack([-rotation[1, 2], rotation[0, 2]]), rotation[2, 2]  # of length sin(angle)
+    square = across @ across
+    opposed = square == 0  # or equal: then the first branch is meant
+    sine = jnp.sqrt(jnp.where(opposed, 1, square))
+    far = jnp.where(opposed, jnp.array([1.0, 0.0], c.dtype), across / sine) * jnp.sqrt(2 * (1 - jnp.minimum(c, 0)))
+    near = across * jnp.sqrt(2 / (1 + jnp.maximum(c, 0)))
+    return jnp.where(c < 0, far, near)
 
 
 def turn(rotation):

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import ModelError
+from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn.constraints._contract import AbstractConstraint, AbstractHolonomic, AbstractNonholonomic, Moving, Placed
 from jaxdyn.kinematics import configuration_velocity
 from jaxdyn.kinematics._forward import placed_links
@@ -108,8 +108,18 @@ def _spin(r, dr):
     return jnp.stack([spin[:, 2, 1], spin[:, 0, 2], spin[:, 1, 0]], axis=-1)
 
 
+def _rows(c, what: str, x, dtype):
+    """What a constraint returned, in the precision of the state; its own numbers may have another."""
+    if jnp.ndim(x) != 1:
+        raise ShapeError(
+            f"{what} of constraint {c.name!r} has shape {jnp.shape(x)}, expected (rows,); return an array of one axis, "
+            "such as x[None] for one row"
+        )
+    return jnp.asarray(x, dtype)
+
+
 def _residual(c, model: Model, at):
-    return c.residual(Placed(model, *at))
+    return _rows(c, "the residual", c.residual(Placed(model, *at)), at[1].dtype)
 
 
 def _rate(c, model: Model, at, moved, v):
@@ -117,7 +127,8 @@ def _rate(c, model: Model, at, moved, v):
     if isinstance(c, AbstractHolonomic):
         return jax.jvp(lambda *y: _residual(c, model, y), at, moved)[1]
     assert isinstance(c, AbstractNonholonomic)
-    return c.rate(Moving(Placed(model, *at), v, _spin(at[2], moved[2]), moved[3]))
+    moving = Moving(Placed(model, *at), v, _spin(at[2], moved[2]), moved[3])
+    return _rows(c, "the rate", c.rate(moving), at[1].dtype)
 
 
 def _joined(parts, dtype):

@@ -10,7 +10,7 @@ from jaxdyn.constraints._ends import End, as_end, as_float
 
 
 def _tangents(normal):
-    """Two directions across a normal, in a frame that turns with it."""
+    """The normal at length one, and two directions across it."""
     n = normal / safe_norm(normal)
     other = jnp.where(jnp.abs(n[0]) < 0.9, jnp.array([1.0, 0, 0], n.dtype), jnp.array([0, 1.0, 0], n.dtype))
     first = jnp.cross(n, other)
@@ -18,71 +18,98 @@ def _tangents(normal):
     return n, jnp.stack([first, jnp.cross(n, first)])
 
 
-class RollingBall(AbstractNonholonomic):
-    """A ball rolls without slipping on the plane with `normal` through the world: two rows.
+def _plane(c: "RollingBall | RollingDisc | BallOnPlane | DiscOnPlane", x: Placed):
+    """A point of the plane, its normal and its tangents, in the world."""
+    base = c.base.pose(x)
+    n, tangents = _tangents(c.normal.astype(base.rotation.dtype))
+    return base.translation, base.rotation @ n, tangents @ base.rotation.T
 
-    `t_k . (v_c + w x (-r n)) = 0` for the tangents t_k. That its centre stays at the height r is another
-    constraint, `BallOnPlane`, or is seen to by the joints.
+
+def _slip(x: Moving, body: End, base: End, contact):
+    """Velocity of a body's point at the contact, as seen from the base."""
+    return x.point_velocity(body.link, contact) - x.point_velocity(base.link, contact)
+
+
+class RollingBall(AbstractNonholonomic):
+    """A ball rolls without slipping on a plane with `normal`, of the world or a link: two rows.
+
+    `t_k . (v_c + w x (-r n)) = 0`, velocities as seen from `base`. Multipliers are the forces on the ball along
+    `t_1 = n x e` at length one, with e the x axis of `base` (y where the normal is within 26 degrees of x), and
+    `t_2 = n x t_1`; for a plane with `normal` z these are the y and the -x axis of `base`. That the centre stays at the
+    height r is another constraint, `BallOnPlane`, or is seen to by the joints.
     """
 
     name: str = eqx.field(static=True)
     #: its origin is the centre
     ball: End = eqx.field(converter=as_end)
     radius: Float[Array, ""] = eqx.field(converter=as_float)
+    #: of the plane, in axes of `base`, of any length but zero
     normal: Float[Array, "3"] = eqx.field(converter=as_float, default=(0.0, 0.0, 1.0))
+    base: End = eqx.field(converter=as_end, default="world")
 
     def rate(self, x: Moving):
-        n, tangents = _tangents(self.normal)
+        _, n, tangents = _plane(self, x.placed)
         contact = self.ball.pose(x.placed).translation - self.radius * n
-        return tangents @ x.point_velocity(self.ball.link, contact)
+        return tangents @ _slip(x, self.ball, self.base, contact)
 
 
 class RollingDisc(AbstractNonholonomic):
-    """A thin disc rolls without slipping on the plane with `normal`: two rows.
+    """A thin disc rolls without slipping on a plane with `normal`, of the world or a link: two rows.
 
     Its axle is the z axis of `disc`. The lowest point of the rim is `c - r u`, with u the normal less its part
-    along the axle, at length one; lying flat the disc has none.
+    along the axle, at length one; lying flat the disc has none. Multipliers as in `RollingBall`.
     """
 
     name: str = eqx.field(static=True)
     #: its origin is the centre and its z axis the axle
     disc: End = eqx.field(converter=as_end)
     radius: Float[Array, ""] = eqx.field(converter=as_float)
+    #: of the plane, in axes of `base`, of any length but zero
     normal: Float[Array, "3"] = eqx.field(converter=as_float, default=(0.0, 0.0, 1.0))
+    base: End = eqx.field(converter=as_end, default="world")
 
     def rate(self, x: Moving):
-        _, tangents = _tangents(self.normal)
-        return tangents @ x.point_velocity(self.disc.link, _lowest(self, x.placed))
+        _, n, tangents = _plane(self, x.placed)
+        return tangents @ _slip(x, self.disc, self.base, _lowest(self, n, x.placed))
 
 
 class DiscOnPlane(AbstractHolonomic):
-    """The lowest point of a disc's rim is on the plane with `normal` through the world's origin: one row."""
+    """The lowest point of a disc's rim is on the plane with `normal` through the origin of `base`: one row.
+
+    The multiplier is the normal force on the disc, N.
+    """
 
     name: str = eqx.field(static=True)
     disc: End = eqx.field(converter=as_end)
     radius: Float[Array, ""] = eqx.field(converter=as_float)
+    #: of the plane, in axes of `base`, of any length but zero
     normal: Float[Array, "3"] = eqx.field(converter=as_float, default=(0.0, 0.0, 1.0))
+    base: End = eqx.field(converter=as_end, default="world")
 
     def residual(self, x: Placed):
-        n, _ = _tangents(self.normal)
-        return (n @ _lowest(self, x))[None]
+        origin, n, _ = _plane(self, x)
+        return (n @ (_lowest(self, n, x) - origin))[None]
 
 
 class BallOnPlane(AbstractHolonomic):
-    """The centre of a ball is at its radius above the plane with `normal` through the world's origin: one row."""
+    """The centre of a ball is at its radius above the plane with `normal` through the origin of `base`: one row.
+
+    The multiplier is the normal force on the ball, N.
+    """
 
     name: str = eqx.field(static=True)
     ball: End = eqx.field(converter=as_end)
     radius: Float[Array, ""] = eqx.field(converter=as_float)
+    #: of the plane, in axes of `base`, of any length but zero
     normal: Float[Array, "3"] = eqx.field(converter=as_float, default=(0.0, 0.0, 1.0))
+    base: End = eqx.field(converter=as_end, default="world")
 
     def residual(self, x: Placed):
-        n, _ = _tangents(self.normal)
-        return (n @ self.ball.pose(x).translation - self.radius)[None]
+        origin, n, _ = _plane(self, x)
+        return (n @ (self.ball.pose(x).translation - origin) - self.radius)[None]
 
 
-def _lowest(disc: RollingDisc | DiscOnPlane, x: Placed):
-    n, _ = _tangents(disc.normal)
+def _lowest(disc: RollingDisc | DiscOnPlane, n, x: Placed):
     pose = disc.disc.pose(x)
     axle = pose.rotation[:, 2]
     up = n - (n @ axle) * axle
@@ -90,11 +117,15 @@ def _lowest(disc: RollingDisc | DiscOnPlane, x: Placed):
 
 
 class KnifeEdge(AbstractNonholonomic):
-    """The origin of a frame does not move along the frame's y axis, like a skate or a wheel that is free to turn."""
+    """The origin of a frame does not move along the frame's y axis, like a skate or a wheel that is free to turn.
+
+    It slides on the world, or on the link of `base`. The multiplier is the force on the blade along y, N.
+    """
 
     name: str = eqx.field(static=True)
     blade: End = eqx.field(converter=as_end)
+    base: End = eqx.field(converter=as_end, default="world")
 
     def rate(self, x: Moving):
         pose = self.blade.pose(x.placed)
-        return (pose.rotation[:, 1] @ x.point_velocity(self.blade.link, pose.translation))[None]
+        return (pose.rotation[:, 1] @ _slip(x, self.blade, self.base, pose.translation))[None]
