@@ -7,6 +7,8 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import core
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
@@ -32,9 +34,10 @@ def as_law(f: Any) -> Any:
 class Drive(AbstractPart):
     """A drive on every velocity coordinate: `effort(t) = gain * command(t - delay) + offset`.
 
-    `command` is a path over time, a law `(t, q, v)` (then without a delay) or None, where a log stands in its place:
-    identification takes the measured efforts of a log for commands, so a gain may be gear ratio times motor constant
-    and a log may hold currents.
+    `command` is a path over time, a law `(t, q, v)` or None, where a log stands in its place: identification takes the
+    measured efforts of a log for commands, so a gain may be gear ratio times motor constant and a log may hold
+    currents. A law sees the present state alone and cannot be delayed: with a delay it is a `ModelError`, or effort
+    NaN where the delay is known only when the program runs. A sampled part can hold back a law.
     """
 
     #: effort per unit of command
@@ -44,6 +47,17 @@ class Drive(AbstractPart):
     #: dead time, s
     delay: Float[Array, "*batch nv"]
     command: Any = eqx.field(converter=as_law, default=None)
+
+    def __check_init__(self):
+        if self._law and not isinstance(self.delay, core.Tracer) and np.any(np.asarray(self.delay) != 0):
+            raise ModelError(
+                f"a Drive delays a path over time, but this command is a law (t, q, v) and the delay {self.delay} s; "
+                "give a path, leave the delay out, or use a jaxdyn.simulation.SampledFeedback, which holds a law back"
+            )
+
+    @property
+    def _law(self) -> bool:
+        return self.command is not None and not isinstance(self.command, diffrax.AbstractPath)
 
     def effort(self, command: Float[Array, " nv"]) -> Float[Array, " nv"]:
         """The effort of a command that has arrived, N m or N."""
@@ -62,8 +76,8 @@ class Drive(AbstractPart):
     def _arrived(self, t, q, v):
         if self.command is None:
             raise ModelError("a Drive without a command cannot act; give it a path over time or a law (t, q, v)")
-        if not isinstance(self.command, diffrax.AbstractPath):
-            return self.command(t, q, v)
+        if self._law:
+            return jnp.where(self.delay == 0, self.command(t, q, v), jnp.nan)
         path = self.command
         evaluate = lambda s: path.evaluate(jnp.clip(s, path.t0, path.t1))
         return jnp.diagonal(jax.vmap(evaluate)(t - self.delay))

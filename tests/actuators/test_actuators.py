@@ -24,6 +24,7 @@ def test_a_motor_without_inductance_has_the_torque_of_its_equation():
     assert abs(effort[0] - 0.29625) < 1e-12  # K (V - K w) / R
 
 
+@pytest.mark.slow
 def test_poles_and_gain_of_a_motor_with_inductance():
     model = flywheel(0.01, damping=0.1)
     motor = DcMotor(model.joint_names[0], 1.0, constant=0.01, resistance=1.0, inductance=0.5)
@@ -48,6 +49,7 @@ def test_a_mounted_rotor_is_reflected_by_the_square_of_the_gear():
     assert abs(more[0, 0] - 2500 * 2e-6) < 1e-15
 
 
+@pytest.mark.slow
 def test_a_carried_rotor_couples_the_joints():
     arm = jd.robots.double_pendulum()
     joint, gear, j = arm.joint_names[-1], -6.0, 3e-3
@@ -61,6 +63,7 @@ def test_a_carried_rotor_couples_the_joints():
     assert abs(derivative - j) < 1e-15
 
 
+@pytest.mark.slow
 def test_a_drive_delays_scales_and_offsets_its_command():
     model = flywheel()
     times = jnp.linspace(0, 1, 101)
@@ -76,6 +79,49 @@ def test_a_drive_delays_scales_and_offsets_its_command():
 
     central = (late(0.1 + 1e-6) - late(0.1 - 1e-6)) / 2e-6
     assert abs(jax.grad(late)(0.1) - central) < 1e-6 and abs(central) > 1
+
+
+def test_a_law_cannot_be_delayed():
+    """Refused where the delay is known; NaN, which a simulation reports, where it is not."""
+    model, law = flywheel(), lambda t, q, v: -v
+    with pytest.raises(jd.ModelError, match="a Drive delays a path over time"):
+        drive(model, command=law, delay=0.1)
+    part = drive(model, command=law, gain=2.0)
+    act = jax.jit(lambda part: part.act(model, 0.0, jnp.zeros(1), jnp.array([3.0]), None).effort)
+    assert act(part)[0] == -6.0
+    assert np.isnan(act(eqx.tree_at(lambda p: p.delay, part, jnp.array([0.1]))))
+
+
+def test_a_motor_has_the_losses_of_its_source():
+    """Equations 20.62, 20.66 and 20.69, with the efficiency of the gear in both directions of power."""
+    model, speed, gear = flywheel(), 0.5, -20.0
+    numbers = {"constant": 0.05, "back_emf": 0.06, "resistance": 2.0, "gear": gear, "viscous": 1e-4}
+    motor = DcMotor(model.joint_names[0], 12.0, **numbers, efficiency=0.8, reverse_efficiency=0.6, width=1e-3)
+    effort = lambda v: float(motor.act(model, 0.0, jnp.zeros(1), jnp.array([v]), None).effort[0])
+    torque = lambda v: 0.05 * (12.0 - 0.06 * gear * v) / 2.0 - 1e-4 * gear * v
+    assert abs(effort(-speed) - 0.8 * gear * torque(-speed)) < 1e-12  # the motor drives
+    assert abs(effort(speed) - gear * torque(speed) / 0.6) < 1e-12  # and is driven
+    assert 0.8 < effort(0.0) / (gear * torque(0.0)) < 1 / 0.6
+    slope = jax.grad(lambda v: motor.act(model, 0.0, jnp.zeros(1), v, None).effort[0])(jnp.zeros(1))
+    assert np.isfinite(slope).all()
+
+
+@pytest.mark.slow
+def test_a_motor_has_the_matrices_of_its_source():
+    """`(theta', i)' = C (theta', i) + d u` (20.65), the rotor being all that turns."""
+    inertia, C_M, C_E, R, L, B, gear = 2e-3, 0.05, 0.06, 2.0, 0.3, 4e-3, 5.0
+    model = flywheel(1e-9)
+    numbers = {"constant": C_M, "back_emf": C_E, "resistance": R, "inductance": L, "viscous": B, "gear": gear}
+    motor = DcMotor(model.joint_names[0], 1.0, rotor_inertia=inertia, **numbers)
+    system = jd.System(motor.mounted(model), (motor,))
+
+    def rate(y):  # y is (theta', i) at the motor, whose joint turns `gear` times as slowly
+        found = system.rate(0.0, State(jnp.zeros(1), y[:1] / gear, (y[1],)))
+        return jnp.concatenate([gear * found.v, found.parts[0][None]])
+
+    at_rest, slope = jax.jit(lambda y: (rate(y), jax.jacfwd(rate)(y)))(jnp.zeros(2))
+    np.testing.assert_allclose(slope, [[-B / inertia, C_M / inertia], [-C_E / L, -R / L]], rtol=1e-6)
+    np.testing.assert_allclose(at_rest, [0.0, 1 / L], atol=1e-12)
 
 
 def test_a_drive_without_command_says_so():
@@ -109,6 +155,7 @@ def test_friction_has_the_levels_that_it_was_given():
     assert np.isfinite(np.asarray(slope)).all() and slope[0, 0] < 0
 
 
+@pytest.mark.slow
 def test_friction_takes_power_from_a_simulation():
     model = jd.robots.pendulum()
     system = jd.System(model, (joint_friction(model, coulomb=0.05, viscous=0.01, width=0.05),))
