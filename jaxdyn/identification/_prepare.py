@@ -42,7 +42,9 @@ class _Raw(NamedTuple):
     #: stretches that all parts cover without gaps, s
     spans: list[tuple[float, float]]
     gaps: list[Interval]
+    #: of the even steps that are filtered, Hz; of these rows one in `every` is kept
     rate: float
+    every: int
     steps: tuple[float, float, float]
     notes: list[str]
 
@@ -87,7 +89,8 @@ def prepare(
     if delays is None:
         progress("delay of efforts")
         logs = [log for raw in raws for log in _prepared(raw, model, options, low_pass, np.zeros(model.nv))[0]]
-        delays = effort_delays(model, logs, options.longest_delay)
+        delays, at_bound = effort_delays(model, logs, options.longest_delay)
+        raws = [raw._replace(notes=[*raw.notes, *_bound_notes(model, options, at_bound)]) for raw in raws]
     done = []
     for raw in raws:
         progress(f"preparing {raw.recording.name}")
@@ -134,6 +137,15 @@ def _delays(options: Preparation, model: Model) -> np.ndarray | None:
     return np.full(model.nv, float(given))
 
 
+def _bound_notes(model: Model, options: Preparation, at_bound: np.ndarray) -> list[str]:
+    names = [name for (name, _), found in zip(velocity_names(model), at_bound, strict=True) if found]
+    return [
+        f"effort of {name}: the best delay is at the bound of the search, {options.longest_delay:g} s either way, and "
+        "none was taken; raise longest_delay, or look whether its clock is another"
+        for name in names
+    ]
+
+
 def _raw(recording: Recording, model: Model, options: Preparation) -> _Raw:
     """Repeats dropped, gaps found, and the rate that suits the positions."""
     notes: list[str] = []
@@ -153,14 +165,17 @@ def _raw(recording: Recording, model: Model, options: Preparation) -> _Raw:
         parts.append(_Part(part.t[~same] - offset, _unwrapped(kept, model, notes), int(same.sum())))
     q_part = next(p for p in parts if any(key[0] == "q" for key in p.columns))
     steps = np.diff(q_part.t)
-    rate = options.rate or 1 / float(np.median(steps))
+    source = 1 / float(np.median(steps))
+    # a rate below the source's is reached after the filter, so that what is above half of it does not fold back
+    every = 1 if options.rate is None else max(1, int(np.ceil(source / options.rate * (1 - 1e-6))))
+    rate = source if options.rate is None else options.rate * every
     spans, gaps = _spans(parts, options, longest)
     if not spans:
         raise LogError(
             f"{recording.name}: positions and efforts have no time in common; check the columns of time and their units"
         )
     sizes = (float(steps.min()), float(np.median(steps)), float(steps.max()))
-    return _Raw(recording, parts, spans, gaps, float(rate), sizes, notes)
+    return _Raw(recording, parts, spans, gaps, float(rate), every, sizes, notes)
 
 
 def _unwrapped(columns, model: Model, notes: list[str]):
@@ -202,7 +217,7 @@ def _prepared(
     name = raw.recording.name
     pieces = [_sampled(raw, span, model, delays) for span in raw.spans]
     cutoff, how = low_pass
-    rows, checks, left_out = _used(model, pieces, raw.rate, cutoff, options)
+    rows, checks, left_out = _used(model, pieces, (raw.rate, raw.every), cutoff, options)
     if not rows:
         parts = "; ".join(f"{x.start:.4g} to {x.stop:.4g} s {x.why}" for x in left_out[:5])
         raise LogError(f"{name}: nothing is left ({parts or 'only ends'}); relax the options of Preparation")
@@ -213,7 +228,7 @@ def _prepared(
         name=name,
         rows=max(len(part.t) + part.repeated for part in raw.parts),
         repeated=max(part.repeated for part in raw.parts),
-        rate=raw.rate,
+        rate=raw.rate / raw.every,
         steps=raw.steps,
         cutoff=cutoff,
         cutoff_from=how,
@@ -227,8 +242,9 @@ def _prepared(
     return logs, report
 
 
-def _used(model: Model, pieces: list[_Piece], rate: float, cutoff: float | None, options: Preparation):
+def _used(model: Model, pieces: list[_Piece], sampling: tuple[float, int], cutoff: float | None, options: Preparation):
     """Arrays of the stretches that are used, the check of velocities in the first, and what is left out."""
+    rate, every = sampling
     edge = _edge(options, cutoff)
     shortest = 2 * edge if options.shortest is None else options.shortest
     rows, left_out, checks = [], [], ()
@@ -243,10 +259,11 @@ def _used(model: Model, pieces: list[_Piece], rate: float, cutoff: float | None,
         left_out += dropped
         for first, last in keep:
             t = piece.t[first : last + 1]
-            if len(t) < 2 or t[-1] - t[0] < shortest:
+            if len(t[::every]) < 2 or t[-1] - t[0] < shortest:
                 left_out.append(short(t))
             else:
-                rows.append((t, *(motion[key][first : last + 1] for key in ("q", "v", "a", "effort"))))
+                kept = slice(first, last + 1, every)
+                rows.append((piece.t[kept], *(motion[key][kept] for key in ("q", "v", "a", "effort"))))
     return rows, checks, left_out
 
 
@@ -279,7 +296,7 @@ def _cutoff(raws: list[_Raw], model: Model, options: Preparation) -> tuple[float
     """One cut-off for all runs, and how it was chosen."""
     if not options.low_pass:
         return None, "as asked for"
-    rate = min(raw.rate for raw in raws)
+    rate = min(raw.rate / raw.every for raw in raws)
     if options.cutoff is not None:
         if not 0 < options.cutoff < rate / 2:
             raise ModelError(
@@ -287,7 +304,7 @@ def _cutoff(raws: list[_Raw], model: Model, options: Preparation) -> tuple[float
             )
         return float(options.cutoff), "as asked for"
     pieces = [(raw.rate, _sampled(raw, span, model, np.zeros(model.nv))) for raw in raws for span in raw.spans]
-    bands = [bandwidth(piece.x["q"], 1 / rate) for rate, piece in pieces if len(piece.t) >= _FEWEST]
+    bands = [bandwidth(piece.x["q"], 1 / own) for own, piece in pieces if len(piece.t) >= _FEWEST]
     if not bands:
         raise LogError(f"{raws[0].recording.name}: no stretch without a gap has {_FEWEST} samples; raise longest_gap")
     how = (

@@ -10,7 +10,7 @@ from jaxdyn._errors import ModelError
 class Preparation:
     """What `prepare` does to logs; None stands for a choice made from the log, which the report states."""
 
-    #: samples a second after resampling; by default that of the median step
+    #: samples a second; by default that of the median step, and a lower one is reached after the filter
     rate: float | int | None = None
     #: the longest step that is interpolated, s; by default ten median steps
     longest_gap: float | int | None = None

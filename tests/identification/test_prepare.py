@@ -17,6 +17,8 @@ from jaxdyn.identification import (
     prepare,
 )
 from jaxdyn.identification import _prepare_signals as signals
+from jaxdyn.identification._prepare import _bound_notes
+from jaxdyn.identification._prepare_delay import _least
 
 NAMES = ("upper", "lower")
 
@@ -289,3 +291,29 @@ def test_splits_by_share():
     assert held + sum(x.num_samples for x in split.fit) == 2002
     rows = np.concatenate([np.asarray(x.t) for x in split.held_out if x.name.startswith("a")])
     assert rows.max() == pytest.approx(10.0) and not np.isin(rows, np.asarray(split.fit[0].t)).any()
+
+
+def test_what_is_above_a_lower_rate_is_filtered_before_rows_are_left_out():
+    """96 Hz in rows at 1000 Hz, which every tenth row would show as 4 Hz, within the cut-off."""
+    t = np.arange(8000) * 0.001
+    fast = 0.05 * np.sin(2 * np.pi * 96 * t)[:, None]
+    table = _table(t, q=_motion(t) + fast, effort=_efforts(t) + fast)
+    logs, report = prepare([table], _arm(), None, Preparation(rate=100, cutoff=10.0, edge=1.0))
+    assert report.runs[0].rate == 100 and logs[0].num_samples == pytest.approx(600, abs=2)
+    np.testing.assert_allclose(np.diff(logs[0].t), 0.01, atol=1e-12)
+    np.testing.assert_allclose(logs[0].q, _motion(logs[0].t), atol=1e-4)
+    np.testing.assert_allclose(logs[0].effort, _efforts(np.asarray(logs[0].t)), atol=1e-3)
+
+
+def test_a_delay_beyond_the_search_is_not_taken_for_none():
+    t = np.arange(2000) * 0.005
+    lags = np.linspace(-0.05, 0.05, 21)
+    column = _motion(t)[:, :1]
+    late = lambda delay: np.stack([_motion(t - delay + lag)[:, 0] for lag in lags])
+    delay, at_bound = _least(column, late(0.0213), lags)
+    assert delay == pytest.approx(0.0213, abs=1e-4) and not at_bound
+    assert _least(column, late(0.12), lags) == (0.0, True)
+    flat = np.random.default_rng(0).normal(size=(1, t.size)) + np.zeros((21, 1))  # an effort that says nothing
+    assert _least(column, flat, lags) == (0.0, False)
+    (note,) = _bound_notes(_arm(), Preparation(effort_delay=None), np.array([False, True]))
+    assert "effort of lower: the best delay is at the bound of the search, 0.25 s" in note
