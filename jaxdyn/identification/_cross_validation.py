@@ -24,6 +24,7 @@ class Candidate:
     method: AbstractMethod | None = None
     prior: GeometricPrior | None = None
     weights: Any = None
+    bounds: Mapping[str, tuple[float | int, float | int]] | None = None
 
     def fit(self, logs: Sequence[Log], held_out: Sequence[Log] = (), **options: Any) -> FitResult:
         """`jaxdyn.identification.fit` with these arguments."""
@@ -35,6 +36,7 @@ class Candidate:
             held_out=held_out,
             prior=self.prior,
             weights=self.weights,
+            bounds=self.bounds,
             **options,
         )
 

@@ -1,19 +1,19 @@
 """The entry to all fits."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._errors import ShapeError
 from jaxdyn.identification._dependence import dependence, residuals
 from jaxdyn.identification._fit_problem import Problem
 from jaxdyn.identification._linear import Linear
 from jaxdyn.identification._log import Log
 from jaxdyn.identification._methods import AbstractMethod, Solution
-from jaxdyn.identification._parameters import Parameters, collect, pseudo_inertia_basis
+from jaxdyn.identification._parameters import collect, pseudo_inertia_basis
 from jaxdyn.identification._physical import GeometricPrior
 from jaxdyn.identification._result import (
     BaseParameter,
@@ -36,6 +36,7 @@ def fit(
     held_out: Log | Sequence[Log] = (),
     prior: GeometricPrior | None = None,
     weights: Any = None,
+    bounds: Mapping[str, tuple[float | int, float | int]] | None = None,
     progress: bool | Callable[[str], None] = False,
     throw: bool = False,
 ) -> FitResult:
@@ -45,19 +46,20 @@ def fit(
     all links bodies, `LevenbergMarquardt()`, `FirstOrder()` and `OutputError()` are others. `prior` is belief in the
     numbers of `system` for methods that have one, by default hardly any. `weights`, `(nv,)`, are inverse
     deviations of the joints' residuals; without them they are estimated. Directions of the parameters that no log shows
-    are named in the result, and left at the prior; a selected path to which the residual does not react at all
-    is a `ModelError`. `held_out` logs are predicted, never fitted. `progress` shows each step and its cost on stderr,
-    on one line where that is a terminal, or calls a function with that text. With `throw`, a fit that does not converge
-    raises `ConvergenceError`.
+    are named in the result, and left at the prior; a selected number to which the residual does not react at all
+    is a `ModelError`, before anything is solved. `bounds` are pairs `(low, high)`, infinite where there is none, by
+    path (`joints[*].damping`) or by the name of a parameter (`m(hand)`, `m(*)`), in place of the usual ones.
+    `held_out` logs are predicted, never fitted. `progress` shows each step and its cost on stderr, on one line where
+    that is a terminal, or calls a function with that text. With `throw`, a fit that does not converge raises
+    `ConvergenceError`.
     """
     logs, held_out = _as_list(logs), _as_list(held_out)
     method = Linear() if method is None else method
     prior = GeometricPrior() if prior is None else prior
-    selected = collect(system, parameters)
+    selected = collect(system, parameters, bounds)
     problem = method.problem(selected, logs)
     _check_weights(problem, weights)
     solution = method.solve(problem, prior, weights, _teller(progress))
-    _check_sensitivity(selected, solution)
     unseen = method.problem(selected, held_out) if held_out else None
     result = _result(problem, unseen, solution, method)
     return result.checked() if throw else result
@@ -85,21 +87,6 @@ def _check_weights(problem: Problem, weights):
                 f"weights has shape {shape}; expected {(len(problem.channels),)}, the inverse deviation of each of "
                 f"{', '.join(problem.channels)}, none negative"
             )
-
-
-def _check_sensitivity(parameters: Parameters, solution: Solution):
-    """Every selected path must move the residual."""
-    if solution.status == FitStatus.NOT_FINITE:
-        return
-    diagonal = np.diag(solution.sums.weighted(solution.weights)[0])
-    scaled = np.sqrt(np.maximum(diagonal, 0)) * np.maximum(np.abs(solution.x), parameters.scale)
-    most, at = scaled.max(initial=0), 0
-    for path, many in parameters.paths:
-        if not scaled[at : at + many].max(initial=0) > 1e-12 * most:
-            raise ModelError(
-                f"{path!r} has no influence on what was measured; leave it out, or give logs in which it acts"
-            )
-        at += many
 
 
 def _result(problem: Problem, unseen: Problem | None, solution: Solution, method) -> FitResult:

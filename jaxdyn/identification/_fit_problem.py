@@ -15,7 +15,11 @@ from jaxdyn.identification._parameters import Parameters
 
 
 class AbstractLoss(eqx.Module):
-    """A robust loss, by the weight that it gives to a residual in units of its deviation."""
+    """A robust loss rho of a residual in units of its deviation; `r^2 / 2` where r is small."""
+
+    @abc.abstractmethod
+    def value(self, r: Any) -> Any:
+        """`rho(r)`."""
 
     @abc.abstractmethod
     def weight(self, r: Any) -> Any:
@@ -27,6 +31,10 @@ class Huber(AbstractLoss):
 
     limit: float = 1.345
 
+    def value(self, r):
+        least = jnp.minimum(jnp.abs(r), self.limit)
+        return least * (jnp.abs(r) - least / 2)
+
     def weight(self, r):
         return self.limit / jnp.maximum(jnp.abs(r), self.limit)
 
@@ -36,6 +44,9 @@ class Cauchy(AbstractLoss):
 
     limit: float = 2.385
 
+    def value(self, r):
+        return self.limit**2 / 2 * jnp.log1p((r / self.limit) ** 2)
+
     def weight(self, r):
         return 1 / (1 + (r / self.limit) ** 2)
 
@@ -43,7 +54,8 @@ class Cauchy(AbstractLoss):
 class Normal(NamedTuple):
     """Sums over all samples, for each channel c: `H_c = sum w J^T J`, `g_c = sum w J^T r`, `s_c = sum w r^2`.
 
-    x is where they were computed. Of a residual that is linear in x they are all there is to know.
+    `loss` is `sum 2 rho`, of which g_c is half the slope; without a robust loss it is s_c. x is where they were
+    computed. Of a residual that is linear in x they are all there is to know.
     """
 
     x: Any
@@ -51,19 +63,24 @@ class Normal(NamedTuple):
     gradient: Any
     square: Any
     count: Any
+    loss: Any
 
     def at(self, x) -> "Normal":
         """The sums at another x, for a residual that is linear in it."""
         d = x - self.x
         step = self.hessian @ d
         square = self.square + 2 * self.gradient @ d + step @ d
-        return Normal(x, self.hessian, self.gradient + step, square, self.count)
+        return Normal(x, self.hessian, self.gradient + step, square, self.count, square)
 
     def weighted(self, weights) -> tuple[Any, Any, Any]:
         """`(H, g, s)` over all channels with the squares of `weights`, one a channel."""
         w = weights**2
         total = lambda a: (w @ a.reshape(a.shape[0], -1)).reshape(a.shape[1:])
         return total(self.hessian), total(self.gradient), total(self.square)
+
+    def cost(self, weights) -> Any:
+        """Half the weighted sum of squares, or the sum of the loss."""
+        return weights**2 @ self.loss / 2
 
 
 class Problem(eqx.Module):
@@ -81,6 +98,8 @@ class Problem(eqx.Module):
     forward: bool = eqx.field(static=True, default=False)
     #: root mean squares of what was measured, `(channels,)`
     measured: Float[Array, " channels"] | None = None
+    #: numbers of each sample and channel that went into unknowns of the sample's own, and are no evidence
+    spent: int = eqx.field(static=True, default=0)
 
     def measured_rms(self) -> np.ndarray:
         """Root mean squares of what was measured, NaN where the problem does not say."""
@@ -94,21 +113,38 @@ class Problem(eqx.Module):
         def one(sample, present):
             # what fills a chunk is a copy of a sample, so that it is as finite as the others
             r, j = derivatives(sample)
-            w = jnp.ones_like(r) if loss is None or weights is None else loss.weight(r * weights[:, None])
-            return r, j, w * present
+            w, rho = _robust(loss, weights, r)
+            return r, j, w * present, rho * present
 
         def chunk(sums, block):
-            r, j, w = jax.vmap(one)(*block)
+            r, j, w, rho = jax.vmap(one)(*block)
             jw = j * w[..., None]
             h = jnp.einsum("scki,sckj->cij", jw, j)
             g = jnp.einsum("scki,sck->ci", jw, r)
             s = jnp.einsum("sck,sck,sck->c", w, r, r)
-            many = jnp.broadcast_to(jnp.sum(block[1]) * r.shape[2], (c,))
-            return jax.tree.map(jnp.add, sums, (h, g, s, many)), None
+            many = jnp.broadcast_to(jnp.sum(block[1]) * (r.shape[2] - self.spent), (c,))
+            return jax.tree.map(jnp.add, sums, (h, g, s, many, jnp.sum(rho, axis=(0, 2)))), None
 
-        zero = (jnp.zeros((c, n, n), x.dtype), jnp.zeros((c, n), x.dtype), jnp.zeros(c, x.dtype), jnp.zeros(c, x.dtype))
+        zero = (jnp.zeros((c, n, n), x.dtype), jnp.zeros((c, n), x.dtype), *(jnp.zeros(c, x.dtype),) * 3)
         sums, _ = jax.lax.scan(chunk, zero, (self.samples, self.present))
         return Normal(x, *sums)
+
+    def slope(self, x: Float[Array, " n"], weights, loss: AbstractLoss | None = None) -> tuple[Any, Any]:
+        """Half the weighted sum of squares, or the sum of the loss, and its gradient, at the cost of one pull-back."""
+        leaves, place = self.parameters.moved(x)
+
+        def cost(leaves, block):
+            samples, present = block
+            r = jax.vmap(lambda sample: self.residual(place(leaves), sample))(samples)
+            rho = jax.vmap(lambda one: _robust(loss, weights, one)[1])(r)
+            return jnp.einsum("c,sck,s->", weights**2, rho, present) / 2
+
+        def chunk(sums, block):
+            return jax.tree.map(jnp.add, sums, jax.value_and_grad(cost)(leaves, block)), None
+
+        zero = (jnp.zeros((), x.dtype), jax.tree.map(jnp.zeros_like, leaves))
+        (value, slopes), _ = jax.lax.scan(chunk, zero, (self.samples, self.present))
+        return value, jax.vjp(lambda x: self.parameters.moved(x)[0], x)[1](slopes)[0]
 
     def _derivatives(self, x) -> Callable[[Any], tuple[Any, Any]]:
         """`sample -> (r, dr/dx)`, by the leaves y that x goes into: `dr/dx = dr/dy dy/dx`, the latter computed once."""
@@ -125,6 +161,15 @@ class Problem(eqx.Module):
             return r, (j @ slope).reshape(*r.shape, -1)
 
         return derivatives
+
+
+def _robust(loss: AbstractLoss | None, weights, r) -> tuple[Any, Any]:
+    """The weight of each residual, and what it adds to the sum of squares: `2 rho(w r) / w^2`."""
+    if loss is None or weights is None:
+        return jnp.ones_like(r), r**2
+    counted = (weights > 0)[:, None]
+    w = jnp.where(counted, weights[:, None], 1.0)
+    return loss.weight(r * weights[:, None]), jnp.where(counted, 2 * loss.value(r * w) / w**2, r**2)
 
 
 @eqx.filter_jit
@@ -150,16 +195,20 @@ def stacked(samples: Any, size: int) -> tuple[Any, Any]:
     return jax.tree.map(fold, samples), jnp.asarray(present)
 
 
-def is_linear(problem: Problem, at: Normal) -> bool:
-    """Whether the residual is linear in the parameters, tried at a distance of the size of the parameters."""
+def generic(problem: Problem, at: Normal) -> Normal:
+    """The sums at a distance of the size of the parameters."""
     parameters = problem.parameters
     x = np.asarray(at.x)
     step = 0.3 * np.where(x != 0, np.abs(x), parameters.scale) * np.cos(1.0 + 2.3 * np.arange(x.size))
     there = x + step
     for rows in parameters.inertial:
         there[rows] = 1.4 * x[rows]
-    there = jnp.asarray(there, at.x.dtype)
-    found, expected = normal(problem, there), at.at(there)
+    return normal(problem, jnp.asarray(there, at.x.dtype))
+
+
+def is_linear(at: Normal, found: Normal) -> bool:
+    """Whether the residual is linear in the parameters, by the sums at two places."""
+    expected = at.at(found.x)
     tolerance = 200 * np.sqrt(float(np.finfo(at.x.dtype).eps))
     scale = np.sqrt(np.maximum(np.einsum("cii->i", np.asarray(at.hessian)), 0))
     scale = np.maximum(scale, 1e-5 * scale.max(initial=1e-300))

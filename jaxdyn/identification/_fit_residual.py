@@ -14,6 +14,7 @@ from jaxdyn.dynamics import AbstractPart, passive_forces, rnea
 from jaxdyn.identification._fit_problem import Problem, stacked
 from jaxdyn.identification._log import Log, check_log
 from jaxdyn.identification._parameters import Parameters
+from jaxdyn.identification._prepare_signals import interpolate
 from jaxdyn.identification._selection import _coordinate_labels
 from jaxdyn.model import Model
 from jaxdyn.simulation import System
@@ -126,12 +127,19 @@ def effort_samples(model: Model, logs: Sequence[Log]):
 def predicted_effort(system: Any, log: Log) -> Float[Array, "n nv"]:
     """What a log's effort should read, row by row: `rnea - passive_forces - parts`, through the inverse of the drive.
 
-    In the units of the log: N m or N, or those of a `Drive`'s command.
+    In the units of the log: N m or N, or those of a `Drive`'s command. Of a drive with a delay it is what acts as much
+    later, `u(t) = needed(t + delay)`, interpolated.
     """
     system = as_system(system)
     check_parts(system)
     t, q, v, a, _, _ = effort_samples(system.model, [log])
-    return _predict_all(system, *map(jnp.asarray, (q, v, a, t)))
+    found = _predict_all(system, *map(jnp.asarray, (q, v, a, t)))
+    drive = drive_of(system)
+    delays = np.zeros(system.model.nv) if drive is None else np.asarray(drive.delay)
+    if len(t) < 2 or not delays.any():
+        return found
+    ahead = [interpolate(t, x, t + delay) for x, delay in zip(np.asarray(found).T, delays, strict=True)]
+    return jnp.asarray(np.stack(ahead, axis=1), found.dtype)
 
 
 @jax.jit

@@ -8,8 +8,10 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn._errors import ModelError
 from jaxdyn.identification._base_parameters import Grouping, grouping
-from jaxdyn.identification._fit_problem import AbstractLoss, Normal, Problem, is_linear, normal
+from jaxdyn.identification._dependence import residuals
+from jaxdyn.identification._fit_problem import AbstractLoss, Normal, Problem, generic, is_linear, normal
 from jaxdyn.identification._fit_residual import effort_problem
 from jaxdyn.identification._log import Log
 from jaxdyn.identification._parameters import Parameters
@@ -36,13 +38,19 @@ class Solution(NamedTuple):
 
 
 class Data:
-    """The normal equations of a problem wherever a method asks: by formula where the residual is linear."""
+    """The normal equations of a problem wherever a method asks: by formula where the residual is linear.
+
+    A selected parameter that moves no residual is a `ModelError` before anything is solved.
+    """
 
     def __init__(self, problem: Problem, x0, tell: Callable[[str], None]):
         self.problem, self.tell = problem, tell
         self.first = normal(problem, jnp.asarray(x0, problem.parameters.read().dtype))
         self.finite = all(bool(np.isfinite(np.asarray(x)).all()) for x in self.first)
-        self.linear = self.finite and is_linear(problem, self.first)
+        other = generic(problem, self.first) if self.finite else self.first
+        self.linear = self.finite and is_linear(self.first, other)
+        if self.finite:
+            check_sensitivity(problem.parameters, (self.first, other))
         self._host = Normal(*(np.asarray(x, float) for x in self.first))
 
     def at(self, x, weights=None, loss: AbstractLoss | None = None) -> Normal:
@@ -58,6 +66,30 @@ class Data:
         """What is observable at these sums; precision is that of the data."""
         hessian = sums.weighted(weights)[0]
         return grouping(self.problem.parameters.names, hessian.astype(self.first.x.dtype))
+
+
+def check_sensitivity(parameters: Parameters, places: Sequence[Normal]):
+    """Every selected number must move the residual at one of some places: links, frames and axes as a whole.
+
+    Of a link's ten numbers some never show; those are directions, which are named in the result.
+    """
+    scaled = np.zeros(len(parameters.names))
+    for sums in places:
+        diagonal = np.einsum("cii->i", np.nan_to_num(np.asarray(sums.hessian, float)))
+        size = np.maximum(np.abs(np.asarray(sums.x, float)), parameters.scale)
+        scaled = np.maximum(scaled, np.sqrt(np.maximum(diagonal, 0)) * size)
+    most, at, silent = scaled.max(initial=0), 0, []
+    for slot in parameters.slots:
+        many = len(slot.names)
+        if not scaled[at : at + many].max(initial=0) > 1e-12 * most:
+            silent.append(slot.names[0] if many == 1 else f"{slot.names[0]} to {slot.names[-1]}")
+        at += many
+    if silent:
+        more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
+        raise ModelError(
+            f"{', '.join(silent[:5])}{more}: no influence on what was measured, selected by "
+            f"{', '.join(repr(path) for path, _ in parameters.paths[:8])}; leave it out, or give logs in which it acts"
+        )
 
 
 class AbstractMethod(eqx.Module):
@@ -86,6 +118,12 @@ def _least_deviations(data: Data) -> np.ndarray:
     return np.sqrt(float(np.finfo(data.first.x.dtype).eps)) * size
 
 
+def _median_deviations(data: Data, x) -> np.ndarray:
+    """The deviation of the normal distribution with the same middle magnitude, of each channel."""
+    left = residuals(data.problem, jnp.asarray(x, data.first.x.dtype))
+    return 1.4826 * np.median(np.abs(left), axis=1)
+
+
 def reweighted(
     data: Data,
     step: Callable[..., tuple[np.ndarray, FitStatus, int, list[float]]],
@@ -96,7 +134,8 @@ def reweighted(
 ) -> Solution:
     """Solves again and again with the channels' deviations of the solution before, and the loss's weights there.
 
-    Given weights are kept. A loss needs deviations, so that the first pass is without it.
+    Given weights are kept. A loss needs deviations, so that the first pass is without it; beside a loss, deviations
+    are those of the median, `1.4826 median |r|`, which samples far off do not move (Huber 1981, section 5.1).
     """
     given = None if weights is None else np.asarray(weights, float)
     channels = len(data.problem.channels)
@@ -111,7 +150,11 @@ def reweighted(
         total += steps
         data.tell(f"pass {run + 1} of {runs}: cost {history[-1]:.6g} after {total} steps")
         if run < runs - 1 and given is None:
-            now = channel_weights(data.at(x, now, used), count, _least_deviations(data))
+            least = _least_deviations(data)
+            if loss is None:
+                now = channel_weights(data.at(x, now), count, least)
+            else:
+                now = 1 / np.maximum(_median_deviations(data, x), least)
     sums = data.at(x, now, loss if runs > 1 else None)
     return Solution(x, status, total, tuple(history), now, sums, data.groups(sums, now))
 

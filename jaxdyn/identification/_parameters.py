@@ -1,6 +1,7 @@
 """Selected parameters as one vector: x in the units of the leaves, and z without bounds."""
 
-from collections.abc import Callable
+import fnmatch
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -15,6 +16,9 @@ from jaxdyn.identification._slots import AbstractSlot, TenParameters
 from jaxdyn.simulation import System
 from jaxdyn.simulation._system import as_system
 
+#: pairs of least and greatest values, by path or by the name of a parameter
+Bounds = Mapping[str, tuple[float | int, float | int]]
+
 
 class Parameters(eqx.Module):
     """A system and the places of it that a fit may change, as one vector."""
@@ -24,6 +28,8 @@ class Parameters(eqx.Module):
     slots: tuple[AbstractSlot, ...]
     #: each selected path with the number of its parameters
     paths: tuple[tuple[str, int], ...] = eqx.field(static=True)
+    #: bounds in place of the usual ones: place in the vector, least and greatest value
+    bounds: tuple[tuple[int, float, float], ...] = eqx.field(static=True, default=())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -38,7 +44,18 @@ class Parameters(eqx.Module):
     @property
     def lower(self) -> np.ndarray:
         """Least values, -inf where there are none."""
-        return np.array([x for slot in self.slots for x in slot.lower])
+        usual = np.array([x for slot in self.slots for x in slot.lower])
+        for k, low, _ in self.bounds:
+            usual[k] = low
+        return usual
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Greatest values, inf where there are none."""
+        greatest = np.full(len(self.names), np.inf)
+        for k, _, high in self.bounds:
+            greatest[k] = high
+        return greatest
 
     @property
     def scale(self) -> np.ndarray:
@@ -87,8 +104,8 @@ class Parameters(eqx.Module):
         return [new[k] for k in rows], place
 
 
-def collect(system: Any, selection: Any) -> Parameters:
-    """The parameters that a selection stands for in a model or system."""
+def collect(system: Any, selection: Any, bounds: Bounds | None = None) -> Parameters:
+    """The parameters that a selection stands for in a model or system, with `bounds` in place of the usual ones."""
     system = as_system(system)
     system = jax.tree.map(jnp.asarray, system)
     if not isinstance(selection, Selection):
@@ -102,7 +119,43 @@ def collect(system: Any, selection: Any) -> Parameters:
                 f"link {slot.link!r} has no mass before the fit, so there is no body near which to look for its "
                 "inertia; give it a guess, or leave it out of the selection"
             )
-    return Parameters(system, slots, paths)
+    names = [name for slot in slots for name in slot.names]
+    return Parameters(system, slots, paths, _bounded(system, names, bounds or {}))
+
+
+def _bounded(system: System, names: list[str], bounds: Bounds) -> tuple[tuple[int, float, float], ...]:
+    """Bounds by the place in the vector."""
+    found: dict[int, tuple[float, float]] = {}
+    for key, pair in bounds.items():
+        low, high = (float(x) for x in pair)
+        if not low < high:
+            raise ModelError(f"bounds of {key!r} are {low:g} and {high:g}; expected the lower one first")
+        if "(" in key:
+            meant = fnmatch.filter(names, key)
+        else:
+            meant = [name for _, some in Selection((key,)).groups(system) for slot in some for name in slot.names]
+        places = [k for k, name in enumerate(names) if name in set(meant)]
+        if not places:
+            raise ModelError(f"bounds of {key!r} name no selected parameter; the first of them is {names[0]!r}")
+        found |= dict.fromkeys(places, (low, high))
+    return tuple((k, *found[k]) for k in sorted(found))
+
+
+def check_bodies(parameters: Parameters, *, inertial_bounds: bool):
+    """Refuses what a fit over bodies cannot keep: inertias of nine free numbers, and bounds that its chart has not."""
+    loose = [slot.names[0][:-3] for slot in parameters.slots if slot.names[0].endswith(".inertia[0]")]
+    if loose:
+        raise ModelError(
+            f"{loose[0]} is nine free numbers, which need not be those of a body; select links[..].inertial, whose ten "
+            "stay those of a body, or fit by Linear"
+        )
+    ten = set(parameters.inertial.reshape(-1).tolist())
+    tied = [parameters.names[k] for k, _, _ in parameters.bounds if k in ten]
+    if tied and not inertial_bounds:
+        raise ModelError(
+            f"bounds of {tied[0]!r}, one of the ten of a body, are kept by Physical alone; take that method, or leave "
+            "them out"
+        )
 
 
 # Inertia as a matrix
@@ -183,30 +236,44 @@ def from_log_cholesky(z):
 
 
 class Chart(eqx.Module):
-    """Parameters x as functions of free numbers z: bodies by log-Cholesky, bounds by softplus, all else scaled."""
+    """Parameters x as functions of free numbers z: bodies by log-Cholesky, all else scaled.
+
+    Between two bounds x is a logistic function of z, beyond one of them softplus.
+    """
 
     #: where z = 0 would be for scaled ones; centre and width for all
     centre: Float[Array, " n"]
     width: Float[Array, " n"]
     lower: tuple[float, ...] = eqx.field(static=True)
+    upper: tuple[float, ...] = eqx.field(static=True)
     inertial: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+
+    def _sides(self, dtype):
+        """Which are bounded from below alone, from above alone and from both sides; the bounds, finite."""
+        low, high = np.array(self.lower), np.array(self.upper)
+        below, above = np.isfinite(low), np.isfinite(high)
+        finite = lambda x, known: jnp.asarray(np.where(known, x, 0.0), dtype)
+        return below & ~above, above & ~below, below & above, finite(low, below), finite(high, above)
 
     def x(self, z: Float[Array, " n"]) -> Float[Array, " n"]:
         """Parameters in their units."""
-        bounded = np.isfinite(self.lower)
-        low = jnp.asarray(np.where(bounded, self.lower, 0.0), z.dtype)
-        x = jnp.where(bounded, low + self.width * jax.nn.softplus(z), self.centre + self.width * z)
+        one, other, both, low, high = self._sides(z.dtype)
+        soft = self.width * jax.nn.softplus(z)
+        x = jnp.where(one, low + soft, jnp.where(other, high - soft, self.centre + self.width * z))
+        x = jnp.where(both, low + (high - low) * jax.nn.sigmoid(z), x)
         for rows in self.inertial:
             x = x.at[np.array(rows)].set(from_log_cholesky(z[np.array(rows)]))
         return x
 
     def z(self, x: Float[Array, " n"]) -> Float[Array, " n"]:
         """Free numbers of parameters that are inside of their bounds."""
-        bounded = np.isfinite(self.lower)
-        low = jnp.asarray(np.where(bounded, self.lower, 0.0), x.dtype)
-        y = jnp.where(bounded, jnp.maximum((x - low) / self.width, 1e-12), 1.0)
+        one, other, both, low, high = self._sides(x.dtype)
+        gap = jnp.where(one, x - low, high - x)
+        y = jnp.where(one | other, jnp.maximum(gap / self.width, 1e-12), 1.0)
         inverse = y + jnp.log(-jnp.expm1(-y))
-        z = jnp.where(bounded, inverse, (x - self.centre) / self.width)
+        z = jnp.where(one | other, inverse, (x - self.centre) / self.width)
+        share = jnp.clip(jnp.where(both, (x - low) / jnp.where(both, high - low, 1.0), 0.5), 1e-12, 1 - 1e-6)
+        z = jnp.where(both, jnp.log(share) - jnp.log1p(-share), z)
         for rows in self.inertial:
             z = z.at[np.array(rows)].set(log_cholesky(x[np.array(rows)]))
         return z
@@ -217,17 +284,16 @@ def chart(parameters: Parameters, start: np.ndarray) -> Chart:
     width = np.where(start != 0, np.maximum(np.abs(start), 1e-3 * parameters.scale), parameters.scale)
     inertial = tuple(tuple(int(k) for k in row) for row in parameters.inertial)
     dtype = parameters.read().dtype
-    return Chart(
-        jnp.asarray(start, dtype), jnp.asarray(width, dtype), tuple(float(x) for x in parameters.lower), inertial
-    )
+    bounds = (tuple(float(x) for x in side) for side in (parameters.lower, parameters.upper))
+    return Chart(jnp.asarray(start, dtype), jnp.asarray(width, dtype), *bounds, inertial)
 
 
 def inside(parameters: Parameters, x: np.ndarray) -> np.ndarray:
     """The vector, moved inside of bounds and of the set of bodies where it is not."""
     x = np.array(x, float)
-    low = np.where(np.isfinite(parameters.lower), parameters.lower, -np.inf)
-    least = low + 1e-3 * parameters.scale
-    x = np.where(np.isfinite(low), np.maximum(x, least), x)
+    low, high = parameters.lower, parameters.upper
+    step = np.minimum(1e-3 * parameters.scale, np.where(np.isfinite(high - low), (high - low) / 4, np.inf))
+    x = np.minimum(np.maximum(x, low + step), high - step)
     for rows in parameters.inertial:
         x[rows] = interior(x[rows])
     return x

@@ -1,6 +1,6 @@
 """Least squares over bodies: the sum of a quadratic and of a divergence from a prior, solved by an interior point."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -54,27 +54,48 @@ def prior_width(parameters: Parameters, x0):
     return jnp.where(x0 != 0, jnp.maximum(jnp.abs(x0), 1e-3 * parameters.scale), parameters.scale)
 
 
-class _Barrier:
-    """The divergence with all its derivatives, and the like of it for lower bounds."""
+#: the ten numbers whose pseudo-inertia is the identity
+_UNIT = np.array([1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 0.0, 2.0])
 
-    def __init__(self, parameters: Parameters, x0: np.ndarray):
+
+def _relative(parameters: Parameters, x0: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`x = T y` with `P = L_0 Q L_0^T` for each link, Q being the pseudo-inertia of y and `P_0 = L_0 L_0^T`: T, `T^-1`,
+    and y at x_0, where Q is the identity. However thin a body, numbers are then of one size.
+    """
+    basis = pseudo_inertia_basis()
+    read = np.linalg.pinv(basis.reshape(10, 16).T)
+    turned = lambda l: read @ np.einsum("ab,kbc,dc->adk", l, basis, l).reshape(16, 10)
+    there, back, y0 = np.eye(x0.size), np.eye(x0.size), x0.copy()
+    for rows in parameters.inertial:
+        factor = np.linalg.cholesky(np.einsum("k,kab->ab", x0[rows], basis))
+        there[np.ix_(rows, rows)], back[np.ix_(rows, rows)] = turned(factor), turned(np.linalg.inv(factor))
+        y0[rows] = _UNIT
+    return there, back, y0
+
+
+class _Barrier:
+    """The divergence with all its derivatives, and the like of it for bounds, in the numbers y of `_relative`."""
+
+    def __init__(self, parameters: Parameters, x0: np.ndarray, there: np.ndarray, y0: np.ndarray):
         self.ten = parameters.inertial
-        self.low = parameters.lower
-        self.bounded = np.isfinite(self.low)
         self.others = others(parameters)
-        self.x0 = x0
+        self.x0 = y0
         self.basis = pseudo_inertia_basis()
         self.width = np.asarray(prior_width(parameters, x0))
-        self.slack0 = np.where(self.bounded, x0 - np.where(self.bounded, self.low, 0), 1.0)
-        p0 = self._p(x0)
-        self.linear = np.einsum("lab,kab->lk", np.linalg.inv(p0), self.basis)
-        self.constant = np.linalg.slogdet(p0)[1] - 4
+        self.linear = np.trace(self.basis, axis1=1, axis2=2)
+        # slacks: `sign (x - bound)` of all that is bounded, over its value at x_0
+        sides = [(1.0, parameters.lower), (-1.0, parameters.upper)]
+        rows = [(sign * there[k], sign * bound[k]) for sign, bound in sides for k in np.flatnonzero(np.isfinite(bound))]
+        normal = np.array([row for row, _ in rows]).reshape(-1, x0.size)
+        bound = np.array([b for _, b in rows])
+        first = normal @ y0 - bound
+        self.normal, self.bound = normal / first[:, None], bound / first
 
     def _p(self, x):
         return np.einsum("lk,kab->lab", x[self.ten], self.basis)
 
     def _slack(self, x):
-        return np.where(self.bounded, x - np.where(self.bounded, self.low, 0), 1.0) / self.slack0
+        return self.normal @ x - self.bound
 
     def allows(self, x) -> bool:
         """Whether all bodies and bounds are kept, with something to spare for rounding."""
@@ -84,9 +105,9 @@ class _Barrier:
 
     def value(self, x, bodies, bounds, spread) -> float:
         s = self._slack(x)
-        d = np.sum(self.linear * x[self.ten], 1) - np.linalg.slogdet(self._p(x))[1] + self.constant
+        d = np.sum(self.linear * x[self.ten], 1) - np.linalg.slogdet(self._p(x))[1] - 4
         prior = np.sum(np.where(self.others, (x - self.x0) / self.width, 0) ** 2) / 2
-        return float(bodies * d.sum() + bounds * np.sum(np.where(self.bounded, s - np.log(s) - 1, 0)) + spread * prior)
+        return float(bodies * d.sum() + bounds * np.sum(s - np.log(s) - 1) + spread * prior)
 
     def derivatives(self, x, bodies, bounds, spread):
         n = x.size
@@ -99,42 +120,59 @@ class _Barrier:
             g[rows] += bodies * a
             h[np.ix_(rows, rows)] += bodies * b
         s = self._slack(x)
-        diagonal = np.where(self.bounded, bounds / s**2 / self.slack0**2, 0)
-        g += np.where(self.bounded, bounds * (1 - 1 / s) / self.slack0, 0)
+        g += bounds * self.normal.T @ (1 - 1 / s)
+        h += bounds * (self.normal.T / s**2) @ self.normal
         weight = np.where(self.others, spread / self.width**2, 0)
         g += weight * (x - self.x0)
-        h[np.diag_indices(n)] += diagonal + weight
+        h[np.diag_indices(n)] += weight
         return g, h
 
 
-def solve_bodies(parameters: Parameters, hessian, gradient, at, x0, prior: GeometricPrior) -> tuple[np.ndarray, int]:
-    """The minimiser of `g.d + d.H d/2 + prior`, `d = x - at`, over bodies and within bounds, and Newton's steps.
+class Minimum(NamedTuple):
+    """Where the convex problem ended."""
+
+    x: np.ndarray
+    #: Newton's steps
+    steps: int
+    #: whether the last Newton step could lower the objective by no more than the barrier's weight or by rounding
+    reached: bool
+
+
+def solve_bodies(
+    parameters: Parameters, hessian, gradient, at, x0, prior: GeometricPrior, accuracy: float = np.inf
+) -> Minimum:
+    """The minimiser of `g.d + d.H d/2 + prior`, `d = x - at`, over bodies and within bounds.
 
     The problem is convex. It is followed from the prior, its minimiser while the prior's strength is great, down to the
     given strength, by damped Newton steps; the barrier is self-concordant, so few are needed (Boyd and
-    Vandenberghe 2004, section 9.6 and 11.3).
+    Vandenberghe 2004, section 9.6 and 11.3). The barrier raises the minimum by no more than `accuracy`, and by 1e-10 of
+    what there was to gain from the prior.
     """
-    hessian, gradient = np.asarray(hessian, float), np.asarray(gradient, float)
     x0 = inside(parameters, x0)
-    at = np.asarray(at, float)
-    barrier = _Barrier(parameters, x0)
-    x, steps = x0.copy(), 0
-    start = gradient + hessian @ (x - at)
+    there, back, y0 = _relative(parameters, x0)
+    hessian, gradient = there.T @ np.asarray(hessian, float) @ there, there.T @ np.asarray(gradient, float)
+    at = back @ np.asarray(at, float)
+    barrier = _Barrier(parameters, x0, there, y0)
+    y, steps = y0.copy(), 0
+    start = gradient + hessian @ (y - at)
     spread = max(prior.spread, 1e-12)
-    scale = np.sqrt(np.diag(hessian) + 1e-300)
-    high = max(float(np.abs(start * (np.abs(x) + 1e-3 * parameters.scale)).max()), prior.strength, 1e-9)
-    final = 1e-10 * max(float(np.max((start / scale) ** 2)), 1e-12)
-    weight = high
+    size = np.max((start / np.sqrt(np.diag(hessian) + 1e-300)) ** 2)
+    usual = 1e-10 * max(float(size), 1e-12)
+    final = max(min(usual, accuracy / (4 * len(y))), 1e-5 * usual)
+    weight = max(float(np.abs(start * (np.abs(y) + 1e-3 * parameters.scale)).max()), prior.strength, 1e-9)
     while True:
         strength = (prior.strength + weight, weight, spread + weight)
-        x, made = _newton(barrier, hessian, gradient, at, x, strength)
+        y, made, decrement = _newton(barrier, hessian, gradient, at, y, strength)
         steps += made
         if weight <= final:
-            return x, steps
+            return Minimum(there @ y, steps, bool(decrement <= max(usual, 1e-6 * prior.strength)))
         weight = max(weight * 0.1, final)
 
 
-def _newton(barrier: _Barrier, hessian, gradient, at, x, strength) -> tuple[np.ndarray, int]:
+def _newton(barrier: _Barrier, hessian, gradient, at, x, strength) -> tuple[np.ndarray, int, float]:
+    """Damped Newton steps; also their number, and twice what a last one was expected to gain."""
+    decrement = np.inf
+
     def value(y):
         d = y - at
         return gradient @ d + d @ hessian @ d / 2 + barrier.value(y, *strength)
@@ -147,15 +185,15 @@ def _newton(barrier: _Barrier, hessian, gradient, at, x, strength) -> tuple[np.n
         step = -s * np.linalg.solve(h * s[:, None] * s + 1e-14 * np.eye(x.size), s * g)
         decrement = -float(g @ step)
         if decrement <= 1e-9 * min(strength[:2]) + 1e-15 * abs(now):
-            return x, k
+            return x, k, decrement
         length = 1.0
         while not barrier.allows(x + length * step):
             length *= 0.5
             if length < 1e-12:
-                return x, k
+                return x, k, decrement
         while (then := value(x + length * step)) > now - 0.1 * length * decrement + 1e-13 * abs(now):
             length *= 0.5
             if length < 1e-10:
-                return x, k
+                return x, k, decrement
         x, now = x + length * step, then
-    return x, 60
+    return x, 60, decrement

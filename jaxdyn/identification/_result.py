@@ -118,6 +118,23 @@ class FitResult:
     #: the method that was used
     method: Any = None
 
+    def __str__(self) -> str:
+        """How the fit ended, the combinations that the logs determine with their deviations, and what they hide."""
+        held = self.relative_error_held_out
+        lines = [
+            f"status: {self.status.name} after {self.steps} steps, cost {self.initial_cost:.6g} to {self.cost:.6g}",
+            f"relative error {self.relative_error:.4g}" + (f", held out {held:.4g}" if np.isfinite(held) else ""),
+            f"{len(self.base)} combinations of {len(self.parameters)} parameters are determined, condition "
+            f"number {self.condition:.4g}",
+        ]
+        lines += [f"  {b.value:11.5g} +- {b.deviation:<9.2g} ({b.relative:.3g} %)  {b.name}" for b in self.base]
+        if self.unobservable:
+            lines.append(f"{len(self.unobservable)} directions cannot be seen, and stay at the prior")
+            lines += [f"  {text}" for text in self.unobservable]
+        wrong = [check.link for check in self.physical if not check.physical]
+        lines.append(f"no body has the inertia of {', '.join(wrong)}" if wrong else "every link is a body")
+        return "\n".join(lines)
+
     @property
     def model(self) -> Model:
         """The fitted model."""

@@ -28,8 +28,8 @@ _PROPERTIES = {
 }
 #: the same of parts, where their sign is known
 _PARTS = {
-    "coulomb_forward": ("N m", -np.inf, 1.0),
-    "coulomb_backward": ("N m", -np.inf, 1.0),
+    "coulomb_forward": ("N m", 0.0, 1.0),
+    "coulomb_backward": ("N m", 0.0, 1.0),
     "viscous_forward": ("N m s/rad", 0.0, 1.0),
     "viscous_backward": ("N m s/rad", 0.0, 1.0),
     "stribeck": ("N m", 0.0, 1.0),

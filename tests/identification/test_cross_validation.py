@@ -50,6 +50,7 @@ def test_the_prior_is_chosen_that_predicts_what_was_left_out():
     assert found.scores[1] > 4 * found.scores[0]
 
 
+@pytest.mark.slow
 def test_an_error_of_ones_own_judges_and_fits_that_fail_lose():
     candidate = Candidate(START, "joints[*].damping", Physical(reweight=0))
     hasty = replace(candidate, method=Physical(reweight=0, max_steps=0))
@@ -64,18 +65,20 @@ def test_an_error_of_ones_own_judges_and_fits_that_fail_lose():
 def test_blocks_cover_all_rows_once_and_keep_their_distance():
     logs = [empty(np.arange(0, 6.0, 0.1), "a"), empty(np.arange(2, 5.0, 0.1), "b")]
     folds = fold_blocks(logs, 4, guard=0.25)
-    held = [(log.name[0], round(float(t), 6)) for fold in folds for log in fold.held_out for t in log.t]
+    held = [(log.name[0], round(float(t), 6)) for fold in folds for log in fold.held_out for t in np.asarray(log.t)]
     assert len(held) == len(set(held)) == 90
     for fold in folds:
         for log in fold.fit:
             same = [x for x in fold.held_out if x.name[0] == log.name[0]]
-            assert all(np.abs(np.subtract.outer(log.t, x.t)).min() > 0.25 - 1e-9 for x in same)
+            assert all(np.abs(np.subtract.outer(np.asarray(log.t), np.asarray(x.t))).min() > 0.25 - 1e-9 for x in same)
 
 
 def test_blocks_of_a_motion_that_repeats_hold_out_all_its_passes():
     log = empty(np.arange(0, 9.0, 0.1))
     for fold in fold_blocks([log], 3, guard=0.0, period=3.0):
-        phases = [{round(float(t) * 10) % 30 for x in part for t in x.t} for part in (fold.fit, fold.held_out)]
+        phases = [
+            {round(float(t) * 10) % 30 for x in part for t in np.asarray(x.t)} for part in (fold.fit, fold.held_out)
+        ]
         assert len(fold.held_out) == 3 and not phases[0] & phases[1] and len(phases[0] | phases[1]) == 30
     assert [fold.held_out[0].name for fold in fold_runs([log, empty(np.arange(5.0), "b")])] == ["run", "b"]
     with pytest.raises(jd.identification.LogError, match="fold_blocks"):

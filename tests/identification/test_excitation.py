@@ -40,6 +40,7 @@ BOUNDS = Bounds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [random_fourier, random_spline])
 def test_motions_are_smooth_and_begin_at_rest(make):
     motion = make(jax.random.key(0), jnp.array([0.1, -0.2]), jnp.array([1.0, 2.0]), 6.0)
@@ -59,11 +60,12 @@ def test_motions_are_smooth_and_begin_at_rest(make):
 
 def test_a_spline_stays_in_the_hull_of_its_points():
     motion = random_spline(jax.random.key(1), jnp.zeros(2), jnp.ones(2), 6.0)
-    q = np.asarray(jax.vmap(motion.at)(jnp.linspace(0, 6, 400))[0])
+    q = np.asarray(jax.jit(jax.vmap(motion.at))(jnp.linspace(0, 6, 400))[0])
     assert (q <= motion.points.max(axis=0)).all() and (q >= motion.points.min(axis=0)).all()
     np.testing.assert_allclose(q[[0, -1]], motion.points[np.array([0, -1])], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_information_is_that_of_the_base_parameters():
     known = information_of(ROBOT, jnp.ones(2), jax.random.key(0), -2 * jnp.ones(2), 2 * jnp.ones(2), 3 * jnp.ones(2))
     # a planar double pendulum: two first moments of each link and two inertias, where rotor 1 is seen with the links'

@@ -10,7 +10,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.actuators import DcMotor, drive
-from jaxdyn.identification import Log, Physical, collect, fit, predicted_effort
+from jaxdyn.identification import Huber, Log, LowPassed, Physical, collect, fit, predicted_effort
 from jaxdyn.identification._fit_problem import normal, stacked
 from jaxdyn.simulation import cubic_signal
 
@@ -37,6 +37,57 @@ def test_sums_over_chunks_are_those_of_one_jacobian():
         for mine, plain in ((sums.hessian, h), (sums.gradient, g), (sums.square, jnp.sum(r**2, (0, 2)))):
             np.testing.assert_allclose(mine, plain, rtol=1e-10, atol=1e-10 * float(jnp.abs(plain).max()))
         np.testing.assert_array_equal(sums.count, 18)
+
+    weights, loss = jnp.array([0.5, 2.0]), Huber(0.7)
+    rho = lambda x, loss: jnp.sum(weights[:, None] ** 2 * _rho(loss, weights[:, None], rows(x)))
+    for robust in (None, loss):
+        value, slope = jax.jit(jax.value_and_grad(lambda x, robust=robust: rho(x, robust)))(x)
+        mine = jax.jit(lambda x, robust=robust: (problem.slope(x, weights, robust), problem.normal(x, weights, robust)))
+        (cost, gradient), sums = mine(x)
+        assert float(cost) == pytest.approx(float(value), rel=1e-12)
+        assert float(sums.cost(weights)) == pytest.approx(float(value), rel=1e-12)
+        for own in (gradient, sums.weighted(weights)[1]):
+            np.testing.assert_allclose(own, slope, rtol=1e-9, atol=1e-9 * float(jnp.abs(slope).max()))
+
+
+def _rho(loss, w, r):
+    """Half squares, or Huber's function of residuals in deviations, in the units of the residual."""
+    if loss is None:
+        return r**2 / 2
+    far = jnp.abs(w * r) > loss.limit
+    return jnp.where(far, loss.limit * (jnp.abs(w * r) - loss.limit / 2), (w * r) ** 2 / 2) / w**2
+
+
+@pytest.mark.slow
+def test_memory_of_the_sums_is_that_of_a_chunk():
+    """Of four times the samples it is the same, and of chunks sixteen times as long much more."""
+    model = jd.robots.pendulum(damping=0.3)
+    parameters = collect(model, ("links[*].inertial", "joints[*].damping"))
+
+    def temporary(samples, chunk):
+        t, q, v, a = motion(1, samples)
+        numbers, rest = eqx.partition(Physical(chunk=chunk).problem(parameters, [Log(t, q, v, a, q)]), eqx.is_array)
+        sums = jax.jit(lambda numbers, x: eqx.combine(numbers, rest).normal(x))
+        return sums.lower(numbers, parameters.read()).compile().memory_analysis().temp_size_in_bytes
+
+    short, long, whole = temporary(1024, 64), temporary(4096, 64), temporary(4096, 1024)
+    assert long < 1.2 * short + 4096 and whole > 4 * long
+    t, q, v, a = motion(1, 400)
+    size = lambda method: sum(x.nbytes for x in method.problem(parameters, [Log(t, q, v, a, q)]).samples)
+    assert 3.5 < size(LowPassed(2.0, overlap=4)) / size(Physical()) < 5.5  # each row as often as windows overlap
+
+
+@pytest.mark.slow
+def test_a_joint_that_never_moved_is_named_before_anything_is_solved():
+    model = arm(2)
+    log = log_of(model, samples=60)
+    still = eqx.tree_at(lambda x: (x.q, x.v, x.a), log, tuple(x.at[:, 1].set(0.0) for x in (log.q, log.v, log.a)))
+    told: list[str] = []
+    with pytest.raises(jd.ModelError, match=r"joints\[joint2\].damping: no influence"):
+        fit(model, still, ("links[*].inertial", "joints[*].damping"), Physical(), progress=told.append)
+    assert told == []
+    found = fit(model, still, ("links[*].inertial", "joints[joint1].damping"), Physical())
+    assert len(found.unobservable) > 10  # of a link's ten numbers some may never show
 
 
 @pytest.mark.parametrize("size", [1, 4, 5, 9])
