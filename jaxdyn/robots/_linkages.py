@@ -93,7 +93,8 @@ def slider_crank(lengths=(0.2, 0.5), masses=(1.0, 1.0, 2.0), *, crank=1.0) -> Mo
 
         x = r cos t + sqrt(l^2 - r^2 sin^2 t)
 
-    and its coordinate is the way from where it is at `q = 0`. The closure "pin" joins the rod's end to the slider.
+    since the rod closes the triangle `(x - r cos t)^2 + (r sin t)^2 = l^2`, and its coordinate is the way from where
+    it is at `q = 0`. The closure "pin" joins the rod's end to the slider.
     """
     r, l = lengths
     b = _tip(r, crank)
@@ -113,7 +114,8 @@ def five_bar(lengths=(0.3, 0.25, 0.4), masses=(0.5, 0.4), *, cranks=(2 * np.pi /
     """A five-bar linkage: two cranks on the ground and two rods whose ends meet at the tool; 2 degrees of freedom.
 
     `lengths` of ground, cranks and rods (m), `masses` of a crank and a rod (kg). The ground runs from the origin
-    along x; at `q = 0` the cranks "left" and "right" are at the angles `cranks` to it (rad) and the rods meet above.
+    along x; at `q = 0` the cranks "left" and "right" are at the angles `cranks` to it (rad) and the rods meet above,
+    where the circles about the ends of the cranks, of the rods' length, intersect.
     Angles of cranks count from there, those of the rods are relative to their cranks. The closure "pin" joins the
     ends of "left_rod" and "right_rod", the frame "tool".
     """

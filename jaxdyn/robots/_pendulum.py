@@ -13,8 +13,9 @@ _X = (1.0, 0.0, 0.0)
 def pendulum(length=1.0, mass=1.0, *, damping=0.0) -> Model:
     """Point mass on a massless rod that turns about the y axis and hangs along -z at `q = 0`.
 
-    `tau = m l^2 a + damping v + m g l sin q`, where `damping` is part of the passive forces. The mass is at
-    the frame "tip". Lengths in m, masses in kg, damping in N m s/rad.
+    `tau = m l^2 a + damping v + m g l sin q`, where `damping` is part of the passive forces: Lagrange's equation of
+    the energies `m l^2 v^2 / 2` and `-m g l cos q`. The mass is at the frame "tip". Lengths in m, masses in kg,
+    damping in N m s/rad.
     """
     builder = ModelBuilder(name="pendulum")
     tip = (0.0, 0.0, -length)
@@ -110,7 +111,8 @@ def chain(n: int, length=0.1, mass=0.1, radius=0.01) -> Model:
     """Hanging chain in space of `n` equal solid cylinders; joints turn about y and x in turn.
 
     Every link points along its own -z axis and is `length` (m) long, `mass` (kg) heavy and `radius` (m)
-    thick, so at `q = 0` the frame "tip" is `n * length` below the world's origin.
+    thick, so at `q = 0` the frame "tip" is `n * length` below the world's origin. The robot is of no source but made
+    to scale computations: a cylinder has `m r^2 / 2` about its axis and `m (3 r^2 + l^2) / 12` across its centre.
     """
     return _chain(n, length, mass, radius, (_Y, _X), "chain")
 
