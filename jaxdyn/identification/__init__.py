@@ -41,7 +41,6 @@ from jaxdyn.identification._methods import AbstractMethod as AbstractMethod
 from jaxdyn.identification._nonlinear import FirstOrder as FirstOrder
 from jaxdyn.identification._nonlinear import LevenbergMarquardt as LevenbergMarquardt
 from jaxdyn.identification._output_error import OutputError as OutputError
-from jaxdyn.identification._output_error import Windows as Windows
 from jaxdyn.identification._output_error import simulation_error as simulation_error
 from jaxdyn.identification._parameters import Parameters as Parameters
 from jaxdyn.identification._parameters import collect as collect
@@ -79,3 +78,7 @@ from jaxdyn.identification._split import fold_runs as fold_runs
 from jaxdyn.identification._split import hold_out_runs as hold_out_runs
 from jaxdyn.identification._split import hold_out_share as hold_out_share
 from jaxdyn.identification._split import hold_out_times as hold_out_times
+from jaxdyn.identification._window_starts import AbstractStart as AbstractStart
+from jaxdyn.identification._window_starts import FreeStart as FreeStart
+from jaxdyn.identification._window_starts import MeasuredStart as MeasuredStart
+from jaxdyn.identification._windows import Windows as Windows
