@@ -284,8 +284,8 @@ def chart(parameters: Parameters, start: np.ndarray) -> Chart:
     width = np.where(start != 0, np.maximum(np.abs(start), 1e-3 * parameters.scale), parameters.scale)
     inertial = tuple(tuple(int(k) for k in row) for row in parameters.inertial)
     dtype = parameters.read().dtype
-    bounds = (tuple(float(x) for x in side) for side in (parameters.lower, parameters.upper))
-    return Chart(jnp.asarray(start, dtype), jnp.asarray(width, dtype), *bounds, inertial)
+    lower, upper = tuple(map(float, parameters.lower)), tuple(map(float, parameters.upper))
+    return Chart(jnp.asarray(start, dtype), jnp.asarray(width, dtype), lower, upper, inertial)
 
 
 def inside(parameters: Parameters, x: np.ndarray) -> np.ndarray:

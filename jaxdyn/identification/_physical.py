@@ -54,6 +54,8 @@ def prior_width(parameters: Parameters, x0):
     return jnp.where(x0 != 0, jnp.maximum(jnp.abs(x0), 1e-3 * parameters.scale), parameters.scale)
 
 
+#: weight of the barrier at bounds beside that of the prior: so little that what no log shows stays at the prior
+_AT_BOUNDS = 1e-4
 #: the ten numbers whose pseudo-inertia is the identity
 _UNIT = np.array([1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 0.0, 2.0])
 
@@ -161,7 +163,7 @@ def solve_bodies(
     final = max(min(usual, accuracy / (4 * len(y))), 1e-5 * usual)
     weight = max(float(np.abs(start * (np.abs(y) + 1e-3 * parameters.scale)).max()), prior.strength, 1e-9)
     while True:
-        strength = (prior.strength + weight, weight, spread + weight)
+        strength = (prior.strength + weight, _AT_BOUNDS * weight, spread + weight)
         y, made, decrement = _newton(barrier, hessian, gradient, at, y, strength)
         steps += made
         if weight <= final:
