@@ -6,43 +6,34 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
 
-from jaxdyn import actuators, identification
+from jaxdyn import identification
 from jaxdyn._errors import FileAccessError, JaxdynError, ModelError
 from jaxdyn.cli import _simulate
-from jaxdyn.cli._identify_arguments import METHODS
 from jaxdyn.cli._identify_config import Config, read_config
+from jaxdyn.cli._identify_method import method_of, prior_of, system_of
 from jaxdyn.cli._report import Report
-from jaxdyn.dynamics import bias_forces, mass_matrix
-from jaxdyn.identification import FitReport, FitResult, FitStatus, Split, prepare, report_on
-from jaxdyn.identification._report_verdict import unphysical_links
-from jaxdyn.io import parse_urdf, save, write_urdf
-from jaxdyn.io._paths import write_bytes
-from jaxdyn.kinematics import random_configuration
-from jaxdyn.model import Model, lock_joints, remove_link
-from jaxdyn.simulation import System
-
-#: what URDF has no place for
-_NOT_IN_URDF = (
-    "armature",
-    "stiffness",
-    "friction_velocity",
-    "gravity",
-    "closures",
-    "planar_and_free",
-    "shapes",
-    "actuators",
+from jaxdyn.identification import (
+    AbstractMethod,
+    FitReport,
+    FitResult,
+    FitStatus,
+    GeometricPrior,
+    Split,
+    prepare,
+    report_on,
+    write_checked_urdf,
 )
-_AGREEMENT = 1e-9
+from jaxdyn.identification._report_verdict import unphysical_links
+from jaxdyn.io import save
+from jaxdyn.model import Model, lock_joints, remove_link
 
 
 def run(arguments: argparse.Namespace) -> FitResult:
     """Reads, prepares, fits, writes and reports; what is wrong with the input raises before anything is fitted."""
     config = read_config(arguments.config)
+    method, prior = method_of(config), prior_of(config)
     model = _edited(_simulate._robot(arguments), config)
     runs = [_files(log) for log in arguments.logs]
     _check_folder(arguments.out)
@@ -51,17 +42,25 @@ def run(arguments: argparse.Namespace) -> FitResult:
         logs, preparation = prepare(runs, model, config.columns, config.preparation, progress=shown.advance)
         split = config.hold_out(logs)
         shown.advance("fitting")
-        result = _fitted(model, split, config, lambda line: shown.bar.set_description(f"fitting, {line}"))
-        shown.advance("predicting")
-        predict = lambda log: identification.predicted_effort(result.system, log)
-        name = model.name or Path(arguments.robot).stem
-        report = report_on(result, split, preparation, predict=predict, title=f"Identification of {name}")
+        result = _fitted(model, split, config, method, prior, lambda line: _told(shown, line))
         shown.advance("writing")
-        written = _written(report, arguments.out)
+        written = _saved(result, arguments.out)
+        shown.advance("predicting")
+        name = model.name or Path(arguments.robot).stem
+        report = report_on(result, split, preparation, title=f"Identification of {name}")
+        written += _reported(report, arguments.out)
     finally:
         shown.close()
     _say(report, preparation, written)
     return result
+
+
+def _told(shown: Report, line: str):
+    """How far the fit is: beside the bar on a terminal, otherwise on a line."""
+    if shown.bar.disable:
+        print(f"fit: {line}", file=sys.stderr, flush=True)
+    else:
+        shown.bar.set_description(f"fitting, {line}")
 
 
 def _edited(model: Model, config: Config) -> Model:
@@ -87,65 +86,47 @@ def _check_folder(out: Path):
         raise FileAccessError(f"{out}: there is no folder {out.parent}; make it first")
 
 
-def _fitted(model: Model, split: Split, config: Config, tell: Callable[[str], None]) -> FitResult:
-    method = getattr(identification, METHODS[config.method])
-    try:
-        chosen = method(**config.options)
-    except TypeError as error:
-        raise ModelError(f"fit.options do not suit the method {config.method!r}: {error}") from None
-    parts: tuple[Any, ...] = ()
-    for name, make in (("friction", actuators.joint_friction), ("drive", actuators.drive)):
-        given = getattr(config, name)
-        if given is not None:
-            try:
-                parts += (make(model, **{k: jnp.asarray(x, model.dtype) for k, x in given.items()}),)
-            except TypeError as error:
-                raise ModelError(f"fit.{name}: {error}") from None
-    weights = None if config.weights is None else jnp.asarray(config.weights, model.dtype)
-    system = System(model, parts)
-    selection = identification.select(*config.parameters)
+def _fitted(
+    model: Model,
+    split: Split,
+    config: Config,
+    method: AbstractMethod,
+    prior: GeometricPrior | None,
+    tell: Callable[[str], None],
+) -> FitResult:
+    system = system_of(model, config)
     return identification.fit(
-        system, split.fit, selection, chosen, held_out=split.held_out, weights=weights, progress=tell
+        system,
+        split.fit,
+        identification.select(*config.parameters),
+        method,
+        held_out=split.held_out,
+        prior=prior,
+        bounds=config.bounds,
+        weights=None if config.weights is None else jnp.asarray(config.weights, model.dtype),
+        progress=tell,
     )
 
 
-def _written(report: FitReport, out: Path) -> list[str]:
-    """Every file whole or not at all, the report last."""
+def _saved(result: FitResult, out: Path) -> list[str]:
+    """The robot, before anything is said of it; every file whole or not at all."""
     out.mkdir(exist_ok=True)
-    result, written = report.result, []
     save(out / "identified.jaxdyn", result.system)
-    written.append(str(out / "identified.jaxdyn"))
+    written = [str(out / "identified.jaxdyn")]
     wrong = unphysical_links(result)
     if wrong:
-        written.append(f"no URDF, since no body has the inertia of {', '.join(wrong[:4])}; take the method physical")
-    else:
-        text, lost = _urdf(result.model)
-        write_bytes(out / "identified.urdf", text.encode())
-        note = f" (without {', '.join(lost)}, for which URDF has no place)" if lost else ""
-        written.append(f"{out / 'identified.urdf'}, read back and equal{note}")
+        return [*written, f"no URDF, since no body has the inertia of {', '.join(wrong[:4])}; take the method physical"]
+    try:
+        check = write_checked_urdf(result.system, out / "identified.urdf")
+    except ModelError as error:
+        return [*written, f"no URDF: {error}"]
+    return [*written, f"{out / 'identified.urdf'}, {check}"]
+
+
+def _reported(report: FitReport, out: Path) -> list[str]:
     report.to_json(out / "report.json")
     report.to_html(out / "report.html")
-    return [*written, str(out / "report.json"), str(out / "report.html")]
-
-
-def _urdf(model: Model) -> tuple[str, list[str]]:
-    """The text and what it leaves out; that which it describes has the same mass matrix and bias forces."""
-    p = model.properties
-    lost = [name for name in ("armature", "stiffness") if np.any(np.asarray(getattr(p, name)) != 0)]
-    text = write_urdf(model, without=_NOT_IN_URDF)
-    again = parse_urdf(text)
-    bare = eqx.tree_at(lambda m: (m.properties.armature, m.gravity), model, (0 * p.armature, again.gravity))
-    both = jax.jit(lambda m, q, v: (mass_matrix(m, q), bias_forces(m, q, v)))
-    for key in jax.random.split(jax.random.key(0), 5):
-        q = random_configuration(bare, key)
-        v = jax.random.normal(key, (bare.nv,), bare.dtype)
-        for a, b in zip(both(bare, q, v), both(again, q, v), strict=True):
-            difference = float(jnp.max(jnp.abs(a - b)) / (1e-300 + jnp.max(jnp.abs(a))))
-            if not difference < _AGREEMENT:
-                raise ModelError(
-                    f"the URDF of the identified model differs from it by {difference:.2g}; keep identified.jaxdyn"
-                )
-    return text, lost
+    return [str(out / "report.json"), str(out / "report.html")]
 
 
 def _say(report: FitReport, preparation: Any, written: Sequence[str]):
@@ -156,7 +137,7 @@ def _say(report: FitReport, preparation: Any, written: Sequence[str]):
     for r in report.fit:
         held = f", held out {outside[r.joint].rmse:.4g}" if r.joint in outside else ""
         print(f"{r.joint}: error {r.rmse:.4g} {r.unit} ({100 * r.relative:.3g} %){held}")
-    print(f"status: {result.status.name} after {result.steps} steps")
+    print(result)
     for line in written:
         print(f"written: {line}")
     print(f"\n{report.verdict.sentence}")

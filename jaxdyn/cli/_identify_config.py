@@ -44,6 +44,15 @@ class Config:
     friction: Mapping[str, Any] | None = None
     drive: Mapping[str, Any] | None = None
     weights: Sequence[float | int] | None = None
+    #: by path or name of a parameter
+    bounds: Mapping[str, tuple[float, float]] | None = None
+    prior: Mapping[str, Any] | None = None
+    #: what the methods are made of, by names and numbers
+    loss: str | Mapping[str, Any] | None = None
+    optimiser: str | Mapping[str, Any] | None = None
+    windows: Mapping[str, Any] | None = None
+    start: str | Mapping[str, Any] | None = None
+    solver: Mapping[str, Any] | None = None
 
 
 def read_config(path: Path | None) -> Config:
@@ -68,8 +77,18 @@ def read_config(path: Path | None) -> Config:
             "friction": _TABLE,
             "drive": _TABLE,
             "weights": _LIST,
+            "bounds": _TABLE,
+            "prior": _TABLE,
+            "loss": (_TEXT, _TABLE),
+            "optimiser": (_TEXT, _TABLE),
+            "windows": _TABLE,
+            "start": (_TEXT, _TABLE),
+            "solver": _TABLE,
         },
     )
+    if "bounds" in fit:
+        pairs = fit["bounds"].items()
+        fit["bounds"] = {key: _pair(reader, f"fit.bounds.{key!r}", x, "[least, greatest]") for key, x in pairs}
     if fit.get("method", "linear") not in METHODS:
         raise FileFormatError(f"{path}, fit.method: {fit['method']!r} is none of {', '.join(METHODS)}")
     lock = robot.get("lock", {})
@@ -153,8 +172,8 @@ def _hold_out(reader: _Reader, given: Mapping[str, Any]) -> Callable[[Sequence[L
     return lambda logs: hold_out_share(logs, float(x["share"]), x.get("blocks", 4), **guard)
 
 
-def _pair(reader: _Reader, where: str, given: Any) -> tuple[float, float]:
+def _pair(reader: _Reader, where: str, given: Any, meant: str = "[from, to] in s") -> tuple[float, float]:
     good = isinstance(given, list) and len(given) == 2 and all(isinstance(x, _NUMBER) for x in given)
     if not good:
-        raise FileFormatError(f"{reader.path}: {where} has {given!r}, expected a pair of numbers, [from, to] in s")
+        raise FileFormatError(f"{reader.path}: {where} has {given!r}, expected a pair of numbers, {meant}")
     return float(given[0]), float(given[1])

@@ -78,6 +78,8 @@ from jaxdyn.identification._split import fold_runs as fold_runs
 from jaxdyn.identification._split import hold_out_runs as hold_out_runs
 from jaxdyn.identification._split import hold_out_share as hold_out_share
 from jaxdyn.identification._split import hold_out_times as hold_out_times
+from jaxdyn.identification._urdf_check import UrdfCheck as UrdfCheck
+from jaxdyn.identification._urdf_check import write_checked_urdf as write_checked_urdf
 from jaxdyn.identification._window_starts import AbstractStart as AbstractStart
 from jaxdyn.identification._window_starts import FreeStart as FreeStart
 from jaxdyn.identification._window_starts import MeasuredStart as MeasuredStart

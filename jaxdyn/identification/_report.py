@@ -12,7 +12,8 @@ import numpy as np
 from jaxdyn.identification._log import Log
 from jaxdyn.identification._prepare_report import PreparationReport
 from jaxdyn.identification._report_page import page
-from jaxdyn.identification._report_residuals import JointResidual, joint_residuals, predicted_efforts
+from jaxdyn.identification._report_residuals import JointResidual, joint_residuals
+from jaxdyn.identification._report_series import Series, comparison
 from jaxdyn.identification._report_verdict import Verdict, judge
 from jaxdyn.identification._result import FitResult
 from jaxdyn.identification._split import Split
@@ -31,8 +32,10 @@ class FitReport:
     held_out: tuple[JointResidual, ...]
     preparation: PreparationReport | None
     split: Split = field(repr=False)
-    #: predicted efforts of each log, those of the fit first
-    predicted: tuple[np.ndarray, ...] = field(repr=False)
+    #: what is compared: `efforts`, or `motion over windows of 0.5 s`
+    compared: str
+    #: measured and predicted along each log, those of the fit first
+    series: tuple[Series, ...] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists, numbers and texts; not-a-number and infinity are None."""
@@ -51,6 +54,7 @@ class FitReport:
                     "fit": {log.name: log.num_samples for log in self.split.fit},
                     "held_out": {log.name: log.num_samples for log in self.split.held_out},
                 },
+                "compared": self.compared,
                 "errors": {"fit": self.fit, "held_out": self.held_out},
                 "status": result.status.name,
                 "steps": result.steps,
@@ -88,16 +92,19 @@ def report_on(
 ) -> FitReport:
     """The report on a fit to the logs of `split`.
 
-    `predict(log)` gives the efforts `(n, nv)` of the fitted robot along a log, by default those of its model with what
-    the joints do by themselves. `preparation` is what `prepare` returned; its cut-off makes the test of
-    whiteness compare residuals that the filter leaves independent.
+    What is compared are efforts, or, after a fit by `OutputError`, motions over its windows, with errors relative to
+    the motion since the start of the window. `predict(log)` gives the efforts `(n, nv)` of the fitted robot along
+    a log, by default `predicted_effort` of its system with all parts. `preparation` is what `prepare` returned; its
+    cut-off makes the test of whiteness compare residuals that the filter leaves independent.
     """
     split = split if isinstance(split, Split) else Split(list(split), [])
-    predict = (lambda log: predicted_efforts(result.model, log)) if predict is None else predict
     filters = [(run.cutoff, run.order) for run in preparation.runs if run.cutoff is not None] if preparation else []
     cutoff, order = min(filters) if filters else (None, 4)
-    inside, first = joint_residuals(result.model, split.fit, predict, cutoff, order)
-    outside, second = joint_residuals(result.model, split.held_out, predict, cutoff, order)
+    shown = comparison(result, predict)
+    first, second = ([shown.series(log) for log in logs] for logs in (split.fit, split.held_out))
+    steps = lambda logs: [float(log.dt) for log in logs] if shown.tested else None
+    inside = joint_residuals(first, shown.channels, steps(split.fit), (cutoff, order))
+    outside = joint_residuals(second, shown.channels, steps(split.held_out), (cutoff, order))
     return FitReport(
         title=title or f"Identification of {result.model.name or 'a robot'}",
         result=result,
@@ -106,7 +113,8 @@ def report_on(
         held_out=outside,
         preparation=preparation,
         split=split,
-        predicted=(*first, *second),
+        compared=shown.what,
+        series=(*first, *second),
     )
 
 

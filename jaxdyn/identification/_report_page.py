@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.identification._log import Log
+from jaxdyn.identification._report_series import Series
 from jaxdyn.identification._report_svg import COLOURS, bars, curves
 
 _STYLE = """
@@ -33,7 +33,7 @@ def page(report: Any) -> str:
         f"<h1>{escape(report.title)}</h1>",
         f'<p class="verdict {verdict.grade}">{escape(verdict.sentence)}</p>',
         _section("Rules of the verdict", _rules(verdict)),
-        _section("Errors of the efforts", _errors(report)),
+        _section(f"Errors of the {report.compared}", _errors(report)),
         _section("Measured and predicted", _plots(report)),
         _section("Residuals", _whiteness(report)),
         _section("Parameters", _parameters(result)),
@@ -104,15 +104,12 @@ def _dependence(result: Any) -> str:
 
 def _plots(report: Any) -> str:
     count = len(report.split.fit)
-    sets = (
-        ("fit", report.split.fit, report.predicted[:count]),
-        ("held out", report.split.held_out, report.predicted[count:]),
-    )
+    sets = (("fit", report.series[:count]), ("held out", report.series[count:]))
     drawn = []
     for k, r in enumerate(report.fit):
-        for label, logs, predicted in sets:
-            if logs:
-                t, measured, computed = _joined(logs, predicted, k)
+        for label, series in sets:
+            if series:
+                t, measured, computed = _joined(series, k)
                 lines = (
                     ("measured", t, measured, COLOURS[0]),
                     ("predicted", t, computed, COLOURS[1]),
@@ -122,16 +119,17 @@ def _plots(report: Any) -> str:
     return "\n".join(drawn)
 
 
-def _joined(logs: Sequence[Log], predicted: Sequence[np.ndarray], k: int):
+def _joined(series: Sequence[Series], k: int):
     """One curve through all logs, broken between them; logs that overlap in time follow each other."""
     t, measured, computed, end = [], [], [], -math.inf
-    for log, p in zip(logs, predicted, strict=True):
-        times = np.asarray(log.t)
-        shift = max(0.0, end - float(times[0]))
-        end = float(times[-1]) + shift
-        t += [times + shift, [end]]
-        measured += [np.asarray(log.effort[:, k]), [math.nan]]
-        computed += [p[:, k], [math.nan]]
+    for x in series:
+        shift = max(0.0, end - float(x.t.min()))
+        end = float(x.t.max()) + shift
+        at = [*x.breaks, len(x.t)]
+        times = x.t + shift
+        t.append(np.insert(times, at, [times[min(row, len(times) - 1)] for row in at]))
+        measured.append(np.insert(x.measured[:, k], at, math.nan))
+        computed.append(np.insert(x.predicted[:, k], at, math.nan))
     return np.concatenate(t), np.concatenate(measured), np.concatenate(computed)
 
 

@@ -1,19 +1,14 @@
-"""Measured against predicted efforts, joint by joint, and whether what remains is noise."""
+"""Measured against predicted efforts or motions, joint by joint, and whether what remains is noise."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
-import jax
 import numpy as np
 from jax.scipy.special import gammaincc
 
-from jaxdyn.dynamics import passive_forces, rnea
-from jaxdyn.identification._log import Log
 from jaxdyn.identification._prepare_signals import butterworth_response
-from jaxdyn.model import Model
-from jaxdyn.simulation import effort_names
+from jaxdyn.identification._report_series import Series
 
 _LAGS = 20
 
@@ -44,13 +39,13 @@ class Whiteness:
 
 @dataclass(frozen=True)
 class JointResidual:
-    """How well the effort of one joint is predicted on one set of logs."""
+    """How well the effort, or the motion, of one joint is predicted on one set of logs."""
 
     joint: str
     unit: str
     #: root of the mean square of measured minus predicted
     rmse: float
-    #: that over the root of the mean square of the measured effort
+    #: that over the root of the mean square of the measured effort, or of the motion since the start of the window
     relative: float
     #: mean of measured minus predicted
     bias: float
@@ -59,35 +54,25 @@ class JointResidual:
     whiteness: Whiteness | None
 
 
-def predicted_efforts(model: Model, log: Log) -> np.ndarray:
-    """`rnea(q, v, a) - passive_forces(q, v)` along a log `(n, nv)`: the efforts that a drive has to give."""
-    return np.asarray(_predicted(model, log.q, log.v, log.a))
-
-
-@eqx.filter_jit
-def _predicted(model: Model, q, v, a):
-    return jax.vmap(lambda q, v, a: rnea(model, q, v, a) - passive_forces(model, q, v))(q, v, a)
-
-
 def joint_residuals(
-    model: Model, logs: Sequence[Log], predict: Callable[[Log], Any], cutoff: float | None, order: int = 4
-) -> tuple[tuple[JointResidual, ...], list[np.ndarray]]:
-    """Residuals of each joint over all logs, and the predicted efforts of each log."""
-    predicted = [np.asarray(predict(log)) for log in logs]
-    if not logs:
-        return (), []
-    measured = [np.asarray(log.effort) for log in logs]
-    rest = [m - p for m, p in zip(measured, predicted, strict=True)]
-    every, size = np.concatenate(rest), np.concatenate(measured)
-    found = []
-    for k, (joint, unit) in enumerate(effort_names(model)):
+    found: Sequence[Series],
+    channels: Sequence[tuple[str, str]],
+    steps: Sequence[float] | None,
+    filters: tuple[Any, int],
+) -> tuple[JointResidual, ...]:
+    """Residuals of each joint over all logs; `steps` are time steps for the test of whiteness, or None without it."""
+    if not found:
+        return ()
+    rest = [x.measured - x.predicted for x in found]
+    every, size = np.concatenate(rest), np.concatenate([x.size for x in found])
+    rows = []
+    for k, (joint, unit) in enumerate(channels):
         rmse, scale = (float(np.sqrt(np.mean(x[:, k] ** 2))) for x in (every, size))
-        steps = [float(log.dt) for log in logs]
-        white = whiteness([e[:, k] for e in rest], steps, cutoff, order)
+        white = None if steps is None else whiteness([e[:, k] for e in rest], steps, *filters)
         relative = rmse / scale if scale > 0 else float("nan")
         mean, greatest = float(every[:, k].mean()), float(np.abs(every[:, k]).max())
-        found.append(JointResidual(joint, unit, rmse, relative, mean, greatest, white))
-    return tuple(found), predicted
+        rows.append(JointResidual(joint, unit, rmse, relative, mean, greatest, white))
+    return tuple(rows)
 
 
 def whiteness(

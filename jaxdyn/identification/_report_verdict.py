@@ -56,9 +56,9 @@ def judge(result: FitResult, fit: Sequence[JointResidual], held_out: Sequence[Jo
 
     Bad is a fit that did not converge, a fitted link that no body can be, a relative error of the middle joint (of
     what was held out, if anything was) beyond 0.3, or an error on what was held out of more than twice that of the fit.
-    Fair are errors beyond 0.1 and 1.25 times, single joints beyond 0.3, parameters with deviations beyond 30 %, and
-    residuals that are not white, since something is then not modelled. Directions that no log shows are named, and cost
-    nothing.
+    Fair are errors beyond 0.1 and 1.25 times, single joints beyond 0.3, more than a quarter of the determined
+    combinations of parameters with deviations beyond 30 %, and residuals that are not white, since something is then
+    not modelled. Directions that no log shows are named, and cost nothing.
     """
     rules = (
         _converged(result),
@@ -114,19 +114,25 @@ def _general(fit, held_out) -> Rule:
 
 
 def _determined(result: FitResult) -> Rule:
-    observable = [row for row in result.parameters if row.observable]
-    vague = [row.name for row in observable if not row.relative <= _VAGUE]
-    shown = f": {', '.join(vague[:5])}{' ...' if len(vague) > 5 else ''}" if vague else ""
-    finding = f"{len(vague)} of {len(observable)} determined parameters deviate by more than {_VAGUE:g} %{shown}"
+    """The combinations that the logs determine: single parameters may all be parts of them."""
     if not result.parameters:
-        return Rule("parameters", "unknown", "the method states no single parameters")
-    return Rule("parameters", "fair" if len(vague) > len(observable) / 4 else "good", finding)
+        return Rule("parameters", "unknown", "the method states no parameters")
+    if not result.base:
+        return Rule("parameters", "bad", "the logs determine none of the selected parameters")
+    vague = [row.name for row in result.base if not row.relative <= _VAGUE]
+    brief = [name if len(name) <= 60 else f"{name[:57]}..." for name in vague[:5]]
+    shown = f": {', '.join(brief)}{' ...' if len(vague) > 5 else ''}" if vague else ""
+    finding = (
+        f"{len(vague)} of {len(result.base)} determined combinations of parameters deviate by more than "
+        f"{_VAGUE:g} %{shown}"
+    )
+    return Rule("parameters", "fair" if len(vague) > len(result.base) / 4 else "good", finding)
 
 
 def _white(residuals: Sequence[JointResidual]) -> Rule:
     tested = [r for r in residuals if r.whiteness is not None]
     if not tested:
-        return Rule("residuals", "unknown", "too few samples for a test")
+        return Rule("residuals", "unknown", "no test: too few samples, or errors that grow along windows of simulation")
     coloured = [r.joint for r in tested if r.whiteness is not None and not r.whiteness.white]
     if not coloured:
         return Rule("residuals", "good", f"white at all {len(tested)} joints (Ljung-Box, 1 %)")

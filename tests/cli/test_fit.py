@@ -7,11 +7,27 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.cli import _identify, _identify_config, main
-from jaxdyn.identification import Log, Preparation, Source
+from jaxdyn.cli import _identify, _identify_config, _identify_method, main
+from jaxdyn.cli._identify_config import Config
+from jaxdyn.identification import (
+    Cauchy,
+    FirstOrder,
+    FreeStart,
+    GeometricPrior,
+    Huber,
+    LevenbergMarquardt,
+    Linear,
+    Log,
+    LowPassed,
+    OutputError,
+    Physical,
+    Preparation,
+    Source,
+)
 
 JOINTS = ("shoulder", "elbow")
 
@@ -96,6 +112,8 @@ def test_a_robot_is_found_again(tmp_path, capsys, monkeypatch):
     assert main([*arguments, "--out", str(out)]) == 0
     text, err = capsys.readouterr()
     assert "status: CONVERGED" in text and "read back and equal" in text and "fitting" in err
+    assert "combinations of 24 parameters are determined" in text and " +- " in text and "(l1)" in text
+    assert "directions cannot be seen" in text and "fit: pass 1 of 3: cost" in err
     assert {p.name for p in out.iterdir()} == {"identified.jaxdyn", "identified.urdf", "report.json", "report.html"}
     report = json.loads((out / "report.json").read_text())
     assert report["logs"]["held_out"].keys() == {"b.csv"} and report["preparation"]["runs"][0]["cutoff"] == 25
@@ -170,6 +188,19 @@ def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch):
         ("[columns]\nposition = 'q{index}'", "columns has no 'effort'"),
         ("[columns]\nposition = {unit='deg'}\neffort = 'e{index}'", "columns.position has no 'pattern'"),
         ("[columns]\nposition = {pattern='q', gears=2}\neffort = 'e'", "has an entry 'columns.position.gears'"),
+        ("[fit]\noptions = { windows = { length = 1 } }", "fit.options has 'windows'; expected some of reweight,"),
+        ("[fit]\noptions = { reweight = 2.5 }", "fit.options.reweight is 2.5, expected a whole number"),
+        ("[fit]\noptions = { rtol = 'low' }", "fit.options.rtol is 'low', expected a number"),
+        ("[fit]\nloss = 'hubert'", "fit.loss: the name is 'hubert', expected one of huber, cauchy"),
+        ("[fit]\nloss = { name = 'huber', size = 1 }", "fit.loss has 'size'; expected some of limit"),
+        ("[fit]\nprior = { strong = 1 }", "fit.prior has 'strong'; expected some of strength, spread"),
+        ("[fit]\nbounds = { 'm(*)' = 3 }", "fit.bounds.'m(*)' has 3, expected a pair of numbers, [least, greatest]"),
+        ("[fit]\nwindows = { length = 1 }", "fit.windows is for the method output-error; this one is 'physical'"),
+        ("[fit]\nmethod = 'first-order'", "the method first-order needs fit.optimiser"),
+        ("[fit]\nmethod = 'first-order'\noptimiser = 'adamant'", "'adamant' is no optimiser of optax"),
+        ("[fit]\nmethod = 'first-order'\noptimiser = { name = 'adam', rate = 1 }", "fit.optimiser: "),
+        ("[fit]\nmethod = 'output-error'\nsolver = { method = 'low-passed' }", "fit.solver.method is 'low-passed'"),
+        ("[fit]\nmethod = 'low-passed'", "fit.options lacks 'cutoff'"),
     ],
 )
 def test_bad_configurations_are_one_line(tmp_path, capsys, text, message):
@@ -196,6 +227,31 @@ def test_a_configuration_says_what_is_done(tmp_path):
     assert len(config.hold_out(logs[:1]).fit) == 2 and config.preparation.effort_delay is None
     path.write_text("[hold_out]\nshare = 0.5\nblocks = 1\nguard = 0\n")
     assert _identify_config.read_config(path).hold_out(logs[:1]).held_out[0].num_samples == 50
+
+
+def test_methods_are_built_of_names_and_numbers(tmp_path):
+    path = tmp_path / "fit.toml"
+
+    def read(text):
+        path.write_text(text)
+        config = _identify_config.read_config(path)
+        return config, _identify_method.method_of(config)
+
+    config, method = read("[fit]\nloss = 'huber'\n[fit.prior]\nstrength = 0.1\n[fit.bounds]\n'm(*)' = [0.1, 5]\n")
+    assert isinstance(method, Physical) and method.loss == Huber() and config.bounds == {"m(*)": (0.1, 5.0)}
+    assert _identify_method.prior_of(config) == GeometricPrior(0.1) and _identify_method.prior_of(Config()) is None
+    _, method = read(
+        "[fit]\nmethod = 'output-error'\nstart = 'free'\nloss = { name = 'cauchy', limit = 2 }\n"
+        "options = { chunk = 4 }\n"
+        "[fit.windows]\nlength = 0.3\n[fit.solver]\nmethod = 'levenberg-marquardt'\nstarts = 3\n"
+    )
+    assert isinstance(method, OutputError) and method.chunk == 4 and method.windows.length == 0.3
+    assert isinstance(method.solver, LevenbergMarquardt) and method.solver.starts == 3
+    assert method.solver.loss == Cauchy(2.0) and isinstance(method.start, FreeStart)
+    _, method = read("[fit]\nmethod = 'low-passed'\noptions = { cutoff = 3 }\nsolver = { method = 'linear' }\n")
+    assert isinstance(method, LowPassed) and method.cutoff == 3 and isinstance(method.solver, Linear)
+    _, method = read("[fit]\nmethod = 'first-order'\noptimiser = { name = 'adam', learning_rate = 0.1 }\n")
+    assert isinstance(method, FirstOrder) and isinstance(method.optimiser, optax.GradientTransformation)
 
 
 def test_runs_of_several_files(tmp_path, monkeypatch):

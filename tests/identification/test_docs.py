@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxdyn.cli import _identify_config
-from jaxdyn.identification import Preparation
+from jaxdyn.cli import _identify_config, _identify_method
+from jaxdyn.identification import Huber, LevenbergMarquardt, OutputError, Physical, Preparation
 from jaxdyn.identification._read import READERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "identification.md"
@@ -25,13 +25,17 @@ def test_the_page_runs(tmp_path, monkeypatch):
 
 
 def test_the_configuration_of_the_page_is_read(tmp_path):
-    (block,) = re.findall(r"^```toml\n(.*?)^```", TEXT, re.S | re.M)
+    block, other = re.findall(r"^```toml\n(.*?)^```", TEXT, re.S | re.M)
     path = tmp_path / "fit.toml"
     path.write_text(block)
     config = _identify_config.read_config(path)
     assert config.columns.effort.gain == {"shoulder": 0.136, "elbow": 0.087} and config.preparation.cutoff == 5
     assert config.columns.velocity.pattern == r"speed\[(?P<index>\d+)\]" and config.drive == {}
     assert config.preparation.window == (1.0, 79.0) and config.lock == {"gripper_joint": None}
+    assert _identify_method.method_of(config) == Physical(loss=Huber()) and config.prior == {"strength": 0.1}
+    path.write_text(other)
+    method = _identify_method.method_of(_identify_config.read_config(path))
+    assert isinstance(method, OutputError) and isinstance(method.solver, LevenbergMarquardt)
 
 
 def test_the_page_names_every_format():

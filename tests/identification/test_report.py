@@ -11,7 +11,18 @@ import pytest
 import scipy.stats
 
 import jaxdyn as jd
-from jaxdyn.identification import Log, PreparationReport, Split, report_on, whiteness
+from jaxdyn.actuators import DcMotor, drive, joint_friction
+from jaxdyn.identification import (
+    FramePoses,
+    Log,
+    OutputError,
+    PreparationReport,
+    Split,
+    Windows,
+    report_on,
+    simulation_error,
+    whiteness,
+)
 from jaxdyn.identification import _result as results
 from jaxdyn.identification._prepare_report import Interval, RunReport, VelocityCheck
 
@@ -125,15 +136,55 @@ def test_rules_that_fail(changes, held_out, grade, words):
 
 
 def test_vague_parameters_and_coloured_residuals_cost_the_best_grade():
-    row = _result().parameters[0]
-    vague = _result(parameters=(dataclasses.replace(row, deviation=1.0),))
+    row = _result().base[0]
+    vague = _result(base=(dataclasses.replace(row, deviation=1.0),))
     report = report_on(vague, SPLIT)
     rule = next(r for r in report.verdict.rules if r.name == "parameters")
-    assert rule.grade == "fair" and rule.finding.startswith("1 of 1 determined parameters deviate by more than 30 %")
+    assert rule.grade == "fair" and rule.finding.startswith("1 of 1 determined combinations of parameters")
+    assert report_on(_result(base=()), SPLIT).verdict.grade == "bad"  # none is determined
     drift = lambda log: np.asarray(_exact(log.q, log.v, log.a)) + 0.2 * np.sin(np.asarray(log.t))[:, None]
     report = report_on(_result(), SPLIT, predict=drift)
     rule = next(r for r in report.verdict.rules if r.name == "residuals")
     assert rule.grade == "fair" and rule.finding.startswith("not white at 2 of 2 joints")
+
+
+@pytest.mark.slow
+def test_efforts_are_predicted_with_all_parts_and_with_the_delay():
+    """The log is written out by hand: friction beside the robot's, a gain, an offset, and commands that come first."""
+    log = _log("made", 0)
+    ahead = np.asarray(log.t) + 0.02
+    w = np.array([2.0, 3.0])
+    q, v, a = (0.8 * w**k * np.sin(np.outer(ahead, w) + k * np.pi / 2) for k in range(3))
+    effort = np.asarray(_exact(jnp.asarray(q), jnp.asarray(v), jnp.asarray(a))) + 0.3 * np.tanh(v / 0.1) + 0.2 * v
+    log = dataclasses.replace(log, effort=jnp.asarray((effort - 0.4) / 2.0))
+    parts = (drive(ROBOT, gain=2.0, offset=0.4, delay=0.02), joint_friction(ROBOT, coulomb=0.3, viscous=0.2, width=0.1))
+    report = report_on(_result(system=jd.System(ROBOT, parts)), [log.rows(slice(0, 590))])
+    rest = report.series[0].measured - report.series[0].predicted
+    np.testing.assert_allclose(rest[:580], 0, atol=2e-3)  # a cubic between rows 10 ms apart
+    assert report.compared == "efforts" and max(r.relative for r in report.fit) < 0.01
+
+
+@pytest.mark.slow
+def test_fits_of_motion_are_judged_by_motion_over_their_windows():
+    """Of a motor with a current of its own, on a log without accelerations."""
+    robot = jd.robots.pendulum(damping=0.3)
+    motor = DcMotor(robot.joint_names[0], 2.0, constant=0.1, resistance=1.0, inductance=0.05, gear=5.0)
+    system = jd.System(robot, (motor,))
+    t = jnp.arange(0.0, 1.0, 0.01)
+    run = jd.simulate(jd.System(robot), jnp.array([1.0]), jnp.zeros(1), t)
+    log = Log(t, run.q, run.v, None, jnp.zeros_like(run.v), "swing")
+    windows = Windows(length=0.2, every=5, lead=0.0)
+    report = report_on(_result(system=system, method=OutputError(windows)), Split([log], [log]), title="Motion")
+    assert report.fit[0].rmse == pytest.approx(simulation_error(system, [log], windows)[0], rel=1e-9)
+    assert report.fit[0].unit == "rad" and report.fit[0].whiteness is None
+    q = np.asarray(log.q)[:, 0]
+    moved = np.concatenate([q[k + np.array([5, 10, 15, 20])] - q[k] for k in (0, 20, 40, 60)])
+    assert report.fit[0].relative == pytest.approx(report.fit[0].rmse / np.sqrt(np.mean(moved**2)), rel=1e-9)
+    series = report.series[0]
+    np.testing.assert_allclose(series.measured[:, 0], np.interp(series.t, t, q), atol=1e-9)
+    assert "Errors of the motion over windows of 0.2 s" in report.html()
+    with pytest.raises(jd.ModelError, match="this fit was of poses"):
+        report_on(_result(method=FramePoses()), [log])
 
 
 class _Page(html.parser.HTMLParser):
