@@ -1,11 +1,14 @@
 """The same dynamics by other classical routes, one file a source, interchangeable with `dynamics`."""
 
+from jaxdyn.formulations._exponential_factors import ExponentialFactors as ExponentialFactors
+from jaxdyn.formulations._exponential_factors import exponential_factors as exponential_factors
 from jaxdyn.formulations._exponentials import FrameMotion as FrameMotion
 from jaxdyn.formulations._exponentials import exponential_jacobian as exponential_jacobian
 from jaxdyn.formulations._exponentials import exponential_jacobian_rate as exponential_jacobian_rate
 from jaxdyn.formulations._exponentials import exponential_motion as exponential_motion
 from jaxdyn.formulations._exponentials import exponential_pose as exponential_pose
 from jaxdyn.formulations._exponentials import moving_jacobian as moving_jacobian
+from jaxdyn.formulations._exponentials import moving_jacobian_rate as moving_jacobian_rate
 from jaxdyn.formulations._exponentials import screw_exponential as screw_exponential
 from jaxdyn.formulations._exponentials import space_screws as space_screws
 from jaxdyn.formulations._formulation import AbstractFormulation as AbstractFormulation
@@ -14,7 +17,9 @@ from jaxdyn.formulations._gibbs_appell import GibbsAppell as GibbsAppell
 from jaxdyn.formulations._gibbs_appell import acceleration_energy as acceleration_energy
 from jaxdyn.formulations._gibbs_appell import acceleration_matrices as acceleration_matrices
 from jaxdyn.formulations._gibbs_appell_forces import GeneralizedForces as GeneralizedForces
+from jaxdyn.formulations._gibbs_appell_forces import Resultants as Resultants
 from jaxdyn.formulations._gibbs_appell_forces import generalized_forces as generalized_forces
+from jaxdyn.formulations._gibbs_appell_forces import resultants as resultants
 from jaxdyn.formulations._hamilton import Hamilton as Hamilton
 from jaxdyn.formulations._hamilton import hamilton_equations as hamilton_equations
 from jaxdyn.formulations._hamilton import hamiltonian as hamiltonian
@@ -35,22 +40,28 @@ from jaxdyn.formulations._newton_euler_reactions import linear_forms as linear_f
 from jaxdyn.formulations._newton_euler_reactions import reactions as reactions
 from jaxdyn.formulations._planar_chain import PlanarChain as PlanarChain
 from jaxdyn.formulations._planar_chain import PlanarLinks as PlanarLinks
+from jaxdyn.formulations._planar_chain import absolute_kinetic_gradient as absolute_kinetic_gradient
 from jaxdyn.formulations._planar_chain import absolute_mass_matrix as absolute_mass_matrix
 from jaxdyn.formulations._planar_chain import gravity_torques as gravity_torques
 from jaxdyn.formulations._planar_chain import kinetic_gradient as kinetic_gradient
 from jaxdyn.formulations._planar_chain import planar_link_inertia as planar_link_inertia
+from jaxdyn.formulations._planar_chain import planar_link_mass_matrices as planar_link_mass_matrices
 from jaxdyn.formulations._planar_chain import planar_links as planar_links
 from jaxdyn.formulations._planar_chain import planar_momentum_rates as planar_momentum_rates
 from jaxdyn.formulations._planar_chain import relative_mass_matrix as relative_mass_matrix
-from jaxdyn.formulations._spatial_chain import SpatialLinks as SpatialLinks
 from jaxdyn.formulations._spatial_chain import SphericalChain as SphericalChain
 from jaxdyn.formulations._spatial_chain import absolute_angles as absolute_angles
 from jaxdyn.formulations._spatial_chain import angular_mass_matrix as angular_mass_matrix
 from jaxdyn.formulations._spatial_chain import gravity_gradient as gravity_gradient
-from jaxdyn.formulations._spatial_chain import rotation_slopes as rotation_slopes
 from jaxdyn.formulations._spatial_chain import spatial_link_inertia as spatial_link_inertia
-from jaxdyn.formulations._spatial_chain import spatial_links as spatial_links
 from jaxdyn.formulations._spatial_chain import spatial_momentum_rates as spatial_momentum_rates
+from jaxdyn.formulations._spatial_links import AbstractSpatialLinks as AbstractSpatialLinks
+from jaxdyn.formulations._spatial_links import PrincipalLinks as PrincipalLinks
+from jaxdyn.formulations._spatial_links import SpatialLinks as SpatialLinks
+from jaxdyn.formulations._spatial_links import principal_links as principal_links
+from jaxdyn.formulations._spatial_links import rotation_slopes as rotation_slopes
+from jaxdyn.formulations._spatial_links import slope_products as slope_products
+from jaxdyn.formulations._spatial_links import spatial_links as spatial_links
 from jaxdyn.formulations._twists import TwistWrench as TwistWrench
 from jaxdyn.formulations._twists import body_wrench as body_wrench
 from jaxdyn.formulations._twists import inertia_in_frame as inertia_in_frame

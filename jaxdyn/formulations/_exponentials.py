@@ -65,9 +65,9 @@ def exponential_jacobian(model: Model, q: Config, name: str) -> Float[Array, "6 
         J_i = (R_i Delta_i k_i,  R_i (v_i + Delta_i k_i x p_i)),   R_i = exp([k_1] q_1) ... exp([k_(i-1)] q_(i-1))
 
     `R_i` is `ME{V_i1}` (5), what it is multiplied by are `ME{V_i2}` (6), `ME{V_i3}` (7) and the columns `v_i`, `b_k`,
-    `p_n`: `p_i` is where the joints i to n alone would put the origin of the frame, `p_i = exp([k_i] q_i) p_(i+1) +
-    b_i`, which is the sum in (3) by Horner's rule. Rows: angular velocity and velocity of the frame's origin, in base
-    axes.
+    `p_n`, matrices that `exponential_factors` gives: `p_i` is where the joints i to n alone would put the origin of the
+    frame, `p_i = exp([k_i] q_i) p_(i+1) + b_i`, which is the sum in (3) by Horner's rule. Rows: angular velocity and
+    velocity of the frame's origin, in base axes.
 
     For models of revolute, continuous, prismatic and helical joints.
     """
@@ -94,6 +94,17 @@ def exponential_jacobian_rate(model: Model, q: Config, v: Velocity, name: str) -
     q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
     path, _, _, columns = _moved(model, q, name)
     return _in_place(model, path, _rate(columns, v[path]))
+
+
+def moving_jacobian_rate(model: Model, q: Config, v: Velocity, name: str) -> Float[Array, "6 nv"]:
+    """The rate of the Jacobian in the base frame, projected on the moving one: the rate of `(n)J` in (13).
+
+    With it `moving_jacobian a + moving_jacobian_rate v` is the absolute acceleration along the moving axes. It is not
+    the rate of `moving_jacobian`, which turns with the frame: that is `R^T dJ/dt - [w] R^T J` in each half.
+    """
+    q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
+    path, rotation, _, columns = _moved(model, q, name)
+    return _in_place(model, path, _along(rotation, _rate(columns, v[path]).T).T)
 
 
 class FrameMotion(eqx.Module):
@@ -132,12 +143,18 @@ def _at_zero(model: Model):
     return (poses.adjoint() @ axis_bodies(model).screw[..., None])[..., 0], poses
 
 
-def _moved(model: Model, q, name: str):
-    """The joints that carry a frame; its rotation; `p_1 ... p_n` and `p_n` at zero; the columns `J_i`."""
+def carrying(model: Model, name: str):
+    """The joints that carry a frame, their screws, and its pose, at `q = 0`."""
     (screws, poses), (body, pose) = _at_zero(model), locate(model, name)
     path = np.flatnonzero(model.topology.body_ancestors[:, body]) if body >= 0 else np.zeros(0, int)
     at_zero = pose if body < 0 else Pose(poses.rotation[body], poses.translation[body]) @ pose
-    screws, q = screws[path], q[path]
+    return path, screws[path], at_zero
+
+
+def _moved(model: Model, q, name: str):
+    """The joints that carry a frame; its rotation; `p_1 ... p_n` and `p_n` at zero; the columns `J_i`."""
+    path, screws, at_zero = carrying(model, name)
+    q = q[path]
     steps = jax.vmap(screw_exponential)(screws, q)
     last, before = jax.lax.scan(lambda r, step: (r @ step, r), jnp.eye(3, dtype=steps.rotation.dtype), steps.rotation)
     inward = lambda p, step: (step.apply(p),) * 2

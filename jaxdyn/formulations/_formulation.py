@@ -55,7 +55,11 @@ class AbstractFormulation(eqx.Module):
         tau: Float[Array, " nv"],
         external: Float[Array, "links 6"] | None = None,
     ) -> Float[Array, " nv"]:
-        """Accelerations under the efforts tau, `a = M^-1 (tau - h + sum J^T external)`, by Cholesky's factors."""
+        """Accelerations under the efforts tau, `a = M^-1 (tau - h + sum J^T external)`, by Cholesky's factors.
+
+        All of them are NaN where M is not positive definite, as with bodies without inertia at the end of a chain;
+        `simulate` then ends with the status `NOT_FINITE`.
+        """
         q, v, tau = self.checked(model, q, v, tau)
         still = jnp.zeros_like(v)
         bias = self.bias(model, q, v) if external is None else self.inverse_dynamics(model, q, v, still, external)

@@ -2,9 +2,10 @@
 
 After equations 25 to 33 of I. Negrean, A. Duca, K. Kacso, S. Mura-Cozma and C. Schonstein, "New formulations on serial
 robots dynamics", COMEC 2009. Each is a wrench of all that a joint carries, multiplied by the column of the Jacobian of
-that joint; the source takes moments about the origin of frame {n}, here they are about the world's, as any point gives
-the same product. Signs: the sum (31) holds if g in (26) is the acceleration opposite to free fall, and if the wrench in
-(28) is the one that the robot exerts; so they are taken. In (33) the centre that `m_j` stands for is `r_Cj`.
+that joint; the source takes moments about the origin of frame {n} (`resultants` has them so), elsewhere they are about
+the world's here, as any point gives the same product. Signs: the sum (31) holds if g in (26) is the acceleration
+opposite to free fall, and if the wrench in (28) is the one that the robot exerts; so they are taken. In (33) the centre
+that `m_j` stands for is `r_Cj`.
 """
 
 from typing import Any
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Config, Float, Velocity
 from jaxdyn.formulations._axes import body_wrenches, matrices, nothing_moves
+from jaxdyn.kinematics._frames import locate
 from jaxdyn.kinematics._state import body_states
 from jaxdyn.model import Model
 from jaxdyn.model._bodies import bodies
@@ -109,6 +111,51 @@ def generalized_forces(
     rotor = model.properties.armature * a
     project = lambda wrench: projected(model, m, wrench)
     return GeneralizedForces(project(held), project(exerted), project(moved) + rotor, drive + rotor, force, moment)
+
+
+class Resultants(eqx.Module):
+    """Wrenches `(moment, force)` of all that joint i carries, about the origin of one frame, in base axes (26, 28, 32).
+
+    One row a moving joint; N m and N. Along the frame's own axes they are `(R^T moment, R^T force)`.
+    """
+
+    #: what holds the weight (26)
+    gravity: Float[Array, "bodies 6"]
+    #: what the robot exerts on its environment (28)
+    manipulating: Float[Array, "bodies 6"]
+    #: what accelerates the links (32, 33)
+    inertia: Float[Array, "bodies 6"]
+
+
+def resultants(
+    model: Model,
+    q: Config,
+    v: Velocity,
+    a: Velocity,
+    name: str,
+    external: Float[Array, "links 6"] | None = None,
+) -> Resultants:
+    """Resultants of gravity, manipulation and inertia about the origin of the link or frame `name`, the source's {n}.
+
+    Of a chain that carries this frame, `J_i^T` times row i is the generalised force of joint i, J being the Jacobian
+    of the frame in base axes, or the moving one with wrenches along moving axes (25, 27, 32). Arguments as for
+    `generalized_forces`.
+    """
+    q = check_shape("q", q, (model.nq,))
+    v, a = check_shape("v", v, (model.nv,)), check_shape("a", a, (model.nv,))
+    m = body_motions(model, q, v)
+    body, pose = locate(model, name)
+    origin = pose.translation
+    if body >= 0:
+        origin = m.origin[body] + m.rotation[body] @ origin
+
+    def about(wrench):
+        total = jnp.asarray(model.topology.body_ancestors, wrench.dtype) @ wrench
+        moment = total[:, :3] - jnp.cross(origin, total[:, 3:])
+        return jnp.concatenate([moment, total[:, 3:]], axis=1)
+
+    held, exerted, moved = _weights(model, m), -_pushes(model, m, external), _inertia_wrenches(m, a)
+    return Resultants(about(held), about(exerted), about(moved))
 
 
 def gravity_and_manipulating(model: Model, m: BodyMotions, external):

@@ -1,9 +1,13 @@
 """Hamilton's equations, from the energy as a function of configuration and momentum."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
+from jaxdyn._errors import check_shape
 from jaxdyn._types import Array, Float
 from jaxdyn.formulations._formulation import (
     AbstractFormulation,
@@ -33,13 +37,18 @@ def hamilton_equations(
     p: Float[Array, " nv"],
     tau: Float[Array, " nv"],
     external: Float[Array, "links 6"] | None = None,
+    *,
+    passive: Callable[..., Any] | None = None,
 ) -> tuple[Float[Array, " nv"], Float[Array, " nv"]]:
     """`qdot = dH/dp`, `pdot = -dH/dq + tau + J^T external` (Goldstein, "Classical Mechanics", equation 8.18).
 
-    `p = M(q) v` in kg m^2/s or kg m/s. Returns `(qdot, pdot)`. For joints with `v = qdot`.
+    `p = M(q) v` in kg m^2/s or kg m/s. Efforts `passive(model, q, qdot)` are added to tau, such as those of
+    `jaxdyn.passive_forces`. Returns `(qdot, pdot)`. For joints with `v = qdot`.
     """
     q, p, tau = Hamilton().checked(model, q, p, tau)
     by_q, by_p = jax.grad(lambda q, p: _hamiltonian(model, q, p), (0, 1))(q, p)
+    if passive is not None:
+        tau = tau + check_shape("effort of passive", passive(model, q, by_p), (model.nv,))
     return by_p, tau + external_efforts(model, q, external) - by_q
 
 

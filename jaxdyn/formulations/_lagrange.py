@@ -100,7 +100,7 @@ class SecondKind(NamedTuple):
     #: by Christoffel symbols, so that `dM/dt - 2 C` is skew
     coriolis: Float[Array, "nv nv"]
     gravity: Float[Array, " nv"]
-    #: `dM/dt`
+    #: `dM/dt` of the mass matrix in the chart of `Lagrange`; where `v = qdot` that of `mass_matrix(model, q)`
     mass_rate: Float[Array, "nv nv"]
 
 
@@ -108,7 +108,9 @@ def second_kind(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) ->
     """Lagrange's equations in their second-kind form, `M a + C v + g`, and the rate of M.
 
     `C_ij = sum of G[i, j, k] v_k` and `dM/dt = sum of dM/dx_k v_k`, from one derivative of the mass matrix. Passivity
-    is `u . (dM/dt - 2 C) u = 0` for every u. Coordinates and units as for `Lagrange`.
+    is `u . (dM/dt - 2 C) u = 0` for every u. Coordinates and units as for `Lagrange`: for free, spherical and planar
+    joints `dM/dt` is the rate of M in exponential coordinates about q, which differs from the rate of
+    `mass_matrix(model, q)` along the motion; C, which has the same symbols, gives the same forces `C v`.
     """
     q, v = Lagrange().checked(model, q, v)
     slope, mass = _mass_slope(model, q)

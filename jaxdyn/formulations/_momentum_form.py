@@ -5,6 +5,7 @@ Robotics", I-Tech 2008, section 2. `jaxdyn.simulation.MomentumForm` integrates t
 """
 
 import abc
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -12,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
+from jaxdyn._errors import check_shape
 from jaxdyn._types import Array, Float
 from jaxdyn.formulations._formulation import (
     AbstractFormulation,
@@ -104,16 +106,21 @@ def momentum_rates(
     external: Float[Array, "links 6"] | None = None,
     *,
     gradient: AbstractGradient | None = None,
+    passive: Callable[..., Any] | None = None,
 ) -> tuple[Float[Array, " nv"], Float[Array, " nv"]]:
-    """The block F of the source's figure 1: `(q, p, u) -> (v, p')` with `v = B^-1 p` and `p' = c - dU/dq + u`.
+    """The block F of the source's figure 1: `(q, p, u) -> (v, p')` with `v = B^-1 p` and `p' = c - dU/dq + u_a + u`.
 
     `c = dT/dq` at fixed v, where `T = v . B(q) v / 2` (theorem 1, steps 1 to 4): two integrators make it a simulation,
-    and neither Coriolis terms nor `dB/dt` are needed. u are all efforts that are not gravity, `J^T external` added
-    to them. `gradient` says how c is taken, by default `ExactGradient()`. For joints with `v = qdot` alone.
+    and neither Coriolis terms nor `dB/dt` are needed. u are the efforts of the drives, `J^T external` added to them.
+    `passive(model, q, v)` gives efforts that depend on the state, the source's `eta` and `u_a` (step 3), of which v is
+    known here alone: `jaxdyn.passive_forces` or a function of your own. `gradient` says how c is taken, by default
+    `ExactGradient()`. For joints with `v = qdot` alone.
     """
     q, p, u = MomentumEquation().checked(model, q, p, u)
     u = u + external_efforts(model, q, external)
     v = cho_solve(cho_factor(inertia_matrix(model, q)), p)
+    if passive is not None:
+        u = u + check_shape("effort of passive", passive(model, q, v), (model.nv,))
     return v, kinetic_slope(model, q, v, gradient or ExactGradient()) - potential_slope(model, q) + u
 
 

@@ -13,7 +13,7 @@ factor rho_i^2; the sum of equation 33 begins at `m = k`, since joint k does not
 for a force against which the y axis points down.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -57,8 +57,8 @@ class PlanarLinks(eqx.Module):
 def planar_links(model: Model) -> PlanarLinks:
     """The plane and the links of a chain whose axes are parallel, with `alpha = 0` at q = 0.
 
-    The normal is the first joint's axis. A model of another structure is refused; that the axes are parallel is a
-    matter of numbers, checked where these are known and assumed inside a trace.
+    The normal is the first joint's axis. Another model is refused by the name of a joint: at once where its numbers
+    are known, and where they are traced by an error when the program runs.
     """
     reason = PlanarChain().covers(model)
     if reason is not None:
@@ -66,6 +66,7 @@ def planar_links(model: Model) -> PlanarLinks:
     b = axis_bodies(model)
     turn = jax.lax.associative_scan(jnp.matmul, b.rotation)  # axes at q = 0
     axes = jnp.einsum("nij,nj->ni", turn, b.screw[:, :3])
+    axes = _parallel(model, axes)
     normal = axes[0]
     plane = _plane(normal)
     before = jnp.concatenate([jnp.eye(3, dtype=turn.dtype)[None], turn[:-1]])
@@ -81,6 +82,31 @@ def planar_links(model: Model) -> PlanarLinks:
         gravity=model.gravity @ plane,
         sign=axes @ normal,
     )
+
+
+def _parallel(model: Model, axes):
+    """The axes; if they are traced, with an error at run time, by the name of the joint, if they are not parallel."""
+    if not _traced(model):
+        return axes
+    off = jnp.linalg.norm(jnp.cross(axes[1:], axes[0]), axis=1) > _tolerance(axes.dtype)
+    names = [model.joint_names[link] for link in model.topology.bodies[1:]]
+    if not names:
+        return axes
+    messages = [f"these are no planar links: {_tilted(name)}" for name in names]
+    return eqx.branched_error_if(axes, jnp.any(off), jnp.argmax(off), messages)
+
+
+def _tolerance(dtype):
+    """Sine of the angle between axes that count as parallel: above the rounding of chains of rotations."""
+    return max(PARALLEL, 500 * float(jnp.finfo(dtype).eps))
+
+
+def _tilted(joint: str) -> str:
+    return f"the axis of joint {joint!r} is not parallel to that of the first"
+
+
+def _traced(model: Model) -> bool:
+    return any(isinstance(x, core.Tracer) for x in (model.placements.rotation, *jax.tree.leaves(model.joints)))
 
 
 def _plane(normal):
@@ -108,6 +134,21 @@ def absolute_mass_matrix(links: PlanarLinks, alpha: Float[Array, " n"]) -> Float
     `A_hk = sum over i of M_i L_h L_k cos(alpha_k - alpha_h)`, where link `i = k` enters with its centre of mass.
     """
     return _products(links, alpha)[0]
+
+
+def planar_link_mass_matrices(links: PlanarLinks, alpha: Float[Array, " n"]) -> Float[Array, "n n n"]:
+    """The matrices A_i of theorem 3, `T_i = alpha' . A_i alpha' / 2`, with zeros beyond row and column i (17, 18).
+
+    `a_i,hh = M_i L_h^2` and J_i for `h = i`; `a_i,hk = M_i L_h L_k cos(alpha_k - alpha_h)` with `L_Gi` for `L_k` where
+    `k = i`. Their sum is the `absolute_mass_matrix` (26), which does not need them.
+    """
+    n = links.mass.shape[0]
+    before, own = jnp.tril(jnp.ones((n, n), alpha.dtype), -1), jnp.eye(n, dtype=alpha.dtype)
+    # row i: the arms of the links before i, then the centre of mass of link i
+    reach = before[:, :, None] * turned(alpha, links.arm) + own[:, :, None] * turned(alpha, links.center)
+    outer = links.mass[:, None, None] * (reach @ jnp.swapaxes(reach, 1, 2))
+    corner = own[:, :, None] * own[:, None, :]
+    return outer * (1 - corner) + links.inertia[:, None, None] * corner
 
 
 def _after(links):
@@ -159,6 +200,13 @@ def kinetic_gradient(links: PlanarLinks, beta: Float[Array, " n"], rate: Float[A
     return -jnp.sum(jnp.triu(varying, 1), axis=0)
 
 
+def absolute_kinetic_gradient(
+    links: PlanarLinks, alpha: Float[Array, " n"], rate: Float[Array, " n"]
+) -> Float[Array, " n"]:
+    """`c = dT/dalpha` at fixed rates (theorem 4 in absolute angles): `c_h = alpha'_h sum over k of S_hk alpha'_k`."""
+    return rate * (_products(links, alpha)[1] @ rate)
+
+
 def gravity_torques(links: PlanarLinks, beta: Float[Array, " n"]) -> Float[Array, " n"]:
     """Torques that the weights exert on the joints, `-dU/dbeta` (theorem 5, equation 33), N m."""
     u = summing(beta)
@@ -175,8 +223,9 @@ def planar_momentum_rates(
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """The integration step of theorem 1 in absolute angles: `(alpha, p, u) -> (alpha', p')`, `p = A alpha'`.
 
-    `p' = c + gamma + u`, where `c_h = alpha'_h sum of S_hk alpha'_k` and u are torques on the links (for torques tau on
-    the joints `U^-T tau`). Without armatures. Its cost is what the source compares with articulated bodies in figure 9.
+    `p' = c + gamma + u` with c of `absolute_kinetic_gradient`, of the same products as A; u are torques on the links
+    (for torques tau on the joints `U^-T tau`). Without armatures. Its cost is what the source compares with articulated
+    bodies in figure 9.
     """
     mass, sine = _products(links, alpha)
     rate = cho_solve(cho_factor(mass), p)
@@ -187,8 +236,8 @@ class PlanarChain(AbstractFormulation):
     """Serial chains of hinges with parallel axes, in closed form and without recursion (theorems 1 to 5).
 
     `d/dt (B beta') = c + gamma + u` with `beta = q` but for the signs of the axes, and `dA/dt` from the sines of
-    theorem 4. `covers` looks at the directions of axes where their numbers are known, outside of traces: call it
-    once on a model that is to be passed through `jit`.
+    theorem 4. `covers` looks at the directions of axes where their numbers are known, outside of traces; where they
+    are traced, the program raises when it runs.
     """
 
     def covers(self, model):
@@ -220,21 +269,21 @@ class PlanarChain(AbstractFormulation):
 
 def _not_parallel(model: Model) -> str | None:
     """The first joint whose axis is not parallel to the first one's, if the numbers are known."""
-    quaternions = model.placements.rotation
-    joints: tuple[Any, ...] = model.joints
-    if any(isinstance(x, core.Tracer) for x in (quaternions, *jax.tree.leaves(joints))):
+    if _traced(model):
         return None
-    turn, first, seen = np.eye(3), None, dict.fromkeys(range(len(model.joints)), 0)
-    for name, quaternion, group in zip(model.joint_names, np.asarray(quaternions), model.topology.groups, strict=True):
-        turn = turn @ _matrix(quaternion)
+    quaternions, joints = np.asarray(model.placements.rotation), cast("tuple[Any, ...]", model.joints)
+    t, turns, first, seen = model.topology, [], None, dict.fromkeys(range(len(model.joints)), 0)
+    for joint, (parent, group) in enumerate(zip(t.parents, t.groups, strict=True)):
+        before = turns[parent] if parent >= 0 else np.eye(3)
+        turns.append(before @ _matrix(quaternions[joint]))
         if group < 0:
             continue
-        axis = turn @ np.asarray(joints[group].axis)[seen[group]]
+        axis = turns[joint] @ np.asarray(joints[group].axis)[seen[group]]
         seen[group] += 1
         axis = axis / np.linalg.norm(axis)
         first = axis if first is None else first
-        if np.linalg.norm(np.cross(first, axis)) > PARALLEL:
-            return f"the axis of joint {name!r} is not parallel to that of the first"
+        if np.linalg.norm(np.cross(first, axis)) > _tolerance(axis.dtype):
+            return _tilted(model.joint_names[joint])
     return None
 
 

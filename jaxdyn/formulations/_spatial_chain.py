@@ -10,131 +10,65 @@ mass `integral of xi_h xi_k dm` (equation 39), not the moment of inertia. Mispri
 force, not of the gradient, as (60) with (44) shows; in the algorithm below it indices of gamma run to 3 i, not i.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
-from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
-from jaxdyn.formulations._formulation import (
-    AbstractFormulation,
-    combined,
-    external_efforts,
-    joints_beyond,
-    not_serial,
-)
+from jaxdyn.formulations._formulation import AbstractFormulation, combined, external_efforts
 from jaxdyn.formulations._momentum_form import AbstractGradient, ExactGradient
+from jaxdyn.formulations._spatial_links import (
+    AbstractSpatialLinks,
+    not_ball_joints,
+    rotation_slopes,
+    spatial_links,
+)
 from jaxdyn.joints import SphericalZYX
 from jaxdyn.model import Model
 from jaxdyn.model._bodies import bodies
 
 
-class SpatialLinks(eqx.Module):
-    """The links of a chain of ball joints, each with what is fixed to it, in its axes about its own rotation centre."""
-
-    mass: Float[Array, " n"]
-    #: second moments of mass `integral of xi xi^T dm`, kg m^2
-    second: Float[Array, "n 3 3"]
-    #: xi_O', the next rotation centre, m; zero for the last
-    arm: Float[Array, "n 3"]
-    #: xi_G, m
-    center: Float[Array, "n 3"]
-    #: m/s^2
-    gravity: Float[Array, "3"]
-
-
-def spatial_links(model: Model) -> SpatialLinks:
-    """The links of a serial chain of `SphericalZYX` joints; another model is refused by the name of its joint."""
-    reason = SphericalChain().covers(model)
-    if reason is not None:
-        raise ModelError(f"these are no links of a chain of ball joints: {reason}")
-    b = bodies(model)
-    xx, xy, xz, yy, yz, zz = (b.inertia[:, k] for k in range(6))
-    inertia = jnp.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=1).reshape(-1, 3, 3)
-    half_trace = (xx + yy + zz)[:, None, None] / 2
-    central = half_trace * jnp.eye(3, dtype=inertia.dtype) - inertia
-    second = central + b.mass[:, None, None] * b.com[:, :, None] * b.com[:, None, :]
-    arm = jnp.concatenate([b.translation[1:], jnp.zeros_like(b.translation[:1])])
-    return SpatialLinks(b.mass, second, arm, b.com, model.gravity)
-
-
-def rotation_slopes(angles: Float[Array, "n 3"]) -> Float[Array, "n 3 3 3"]:
-    """`R_h = d Rot / d angle_h` of `Rot = Rz Ry Rx` (theorem 7, equations 41 to 44), indices `[link, h, row, column]`.
-
-    Algorithm 1: sines and cosines, then their products, then sums; the products are shared by all of R_h.
-    """
-    (s1, s2, s3), (c1, c2, c3) = jnp.sin(angles).T, jnp.cos(angles).T
-    zero = jnp.zeros_like(s1)
-    s1s2, c1s2, s1c2, c1c2 = s1 * s2, c1 * s2, s1 * c2, c1 * c2
-    first = (
-        (-s1c2, -s1s2 * s3 - c1 * c3, -s1s2 * c3 + c1 * s3),
-        (c1c2, c1s2 * s3 - s1 * c3, c1s2 * c3 + s1 * s3),
-        (zero, zero, zero),
-    )
-    second = (
-        (-c1s2, c1c2 * s3, c1c2 * c3),
-        (-s1s2, s1c2 * s3, s1c2 * c3),
-        (-c2, -s2 * s3, -s2 * c3),
-    )
-    third = (
-        (zero, c1s2 * c3 + s1 * s3, -c1s2 * s3 + s1 * c3),
-        (zero, s1s2 * c3 - c1 * s3, -s1s2 * s3 - c1 * c3),
-        (zero, c2 * c3, -c2 * s3),
-    )
-    stacked = [jnp.stack([jnp.stack(row, axis=1) for row in m], axis=1) for m in (first, second, third)]
-    return jnp.stack(stacked, axis=1)
-
-
-def spatial_link_inertia(links: SpatialLinks, angles: Float[Array, "n 3"]) -> Float[Array, "n 6 6"]:
-    """I_i of theorem 6, `T_i = (x_O', alpha') I_i (x_O', alpha') / 2` (equations 34 and 35, of which 48 is a case)."""
+def spatial_link_inertia(links: AbstractSpatialLinks, angles: Float[Array, "n 3"]) -> Float[Array, "n 6 6"]:
+    """I_i of theorem 6, `T_i = (x_O', alpha') I_i (x_O', alpha') / 2` (34, 35); theorem 8 of `PrincipalLinks`."""
     slopes = rotation_slopes(angles)
-    n = links.mass.shape[0]
-    linear = links.mass[:, None, None] * jnp.broadcast_to(jnp.eye(3, dtype=slopes.dtype), (n, 3, 3))
-    mixed = links.mass[:, None, None] * _velocity_map(slopes, links.center)
-    top = jnp.concatenate([linear, mixed], axis=2)
-    return jnp.concatenate([top, jnp.concatenate([jnp.swapaxes(mixed, 1, 2), _turning(slopes, links)], axis=2)], axis=1)
+    mass = links.mass[:, None, None]
+    linear = mass * jnp.broadcast_to(jnp.eye(3, dtype=slopes.dtype), (links.mass.shape[0], 3, 3))
+    mixed = mass * links.center_velocity(slopes)
+    lower = jnp.concatenate([jnp.swapaxes(mixed, 1, 2), links.turning(slopes)], axis=2)
+    return jnp.concatenate([jnp.concatenate([linear, mixed], axis=2), lower], axis=1)
 
 
-def _velocity_map(slopes, point):
-    """V, the velocity of a point of each link for unit rates of its angles: column h is `R_h xi`."""
-    return jnp.einsum("nhij,nj->nih", slopes, point)
-
-
-def _turning(slopes, links):
-    """`I_22 = sum over a, b of R_a^T R_b I_ab` with slopes of columns (equation 52)."""
-    half = jnp.einsum("nhij,njk->nhik", slopes, links.second)
-    return jnp.einsum("nhik,ngik->nhg", half, slopes)
-
-
-def angular_mass_matrix(links: SpatialLinks, angles: Float[Array, "n 3"]) -> Float[Array, "m m"]:
+def angular_mass_matrix(links: AbstractSpatialLinks, angles: Float[Array, "n 3"]) -> Float[Array, "m m"]:
     """A of theorem 9, `(3 n, 3 n)`, with `T = alpha' . A alpha' / 2`, all links assembled at once (51, 52 and 64).
 
     Block (j, k) with `j < k` is `V_j^T (M V_k + I_12k)`, M being the mass of the links that follow k; blocks on the
-    diagonal are `I_22 + M V_k^T V_k`. Theorem 10 is the case of principal axes and centres on the first of them.
+    diagonal are `I_22 + M V_k^T V_k`. Of `PrincipalLinks` the blocks are those of theorem 10 (57, 58).
     """
+    return _assembled(links, rotation_slopes(angles))
+
+
+def _assembled(links, slopes):
     n = links.mass.shape[0]
-    slopes = rotation_slopes(angles)
-    after = (jnp.cumsum(links.mass[::-1])[::-1] - links.mass)[:, None, None]
-    arm = _velocity_map(slopes, links.arm)
-    carried = after * arm + links.mass[:, None, None] * _velocity_map(slopes, links.center)
+    after = links.after()[:, None, None]
+    arm = links.arm_velocity(slopes)
+    carried = after * arm + links.mass[:, None, None] * links.center_velocity(slopes)
     above = jnp.einsum("jih,kig->jhkg", arm, carried) * jnp.triu(jnp.ones((n, n), arm.dtype), 1)[:, None, :, None]
     above = above.reshape(3 * n, 3 * n)
-    own = _turning(slopes, links) + after * jnp.swapaxes(arm, 1, 2) @ arm
+    own = links.turning(slopes) + after * jnp.swapaxes(arm, 1, 2) @ arm
     blocks = (own[:, :, None, :] * jnp.eye(n, dtype=arm.dtype)[:, None, :, None]).reshape(3 * n, 3 * n)
     return above + above.T + blocks
 
 
-def gravity_gradient(links: SpatialLinks, angles: Float[Array, "n 3"]) -> Float[Array, " m"]:
-    """`dU/dalpha`, `(3 n,)`, N m, for any direction of gravity (theorem 11, equation 60; theorem 12 is a case)."""
-    slopes = rotation_slopes(angles)
-    after = (jnp.cumsum(links.mass[::-1])[::-1] - links.mass)[:, None]
-    carried = after * links.arm + links.mass[:, None] * links.center
-    return -jnp.einsum("nhij,nj,i->nh", slopes, carried, links.gravity).reshape(-1)
+def gravity_gradient(links: AbstractSpatialLinks, angles: Float[Array, "n 3"]) -> Float[Array, " m"]:
+    """`dU/dalpha`, `(3 n,)`, N m, for any direction of gravity (theorem 11, equation 60).
+
+    Of `PrincipalLinks` it is that of theorem 12 (62).
+    """
+    return links.weight(rotation_slopes(angles)).reshape(-1)
 
 
 def spatial_momentum_rates(
-    links: SpatialLinks,
+    links: AbstractSpatialLinks,
     angles: Float[Array, "n 3"],
     p: Float[Array, " m"],
     u: Float[Array, " m"],
@@ -142,26 +76,41 @@ def spatial_momentum_rates(
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
     """The integration step of theorem 1 in absolute angles: `(alpha, p, u) -> (alpha', p')`, `p = A alpha'`.
 
-    `p' = dT/dalpha - dU/dalpha + u`, `gradient` of the kinetic energy by default `ExactGradient()`; u are efforts along
-    the absolute angles. Without armatures. Its cost is what the source compares with articulated bodies in table 1.
+    `p' = dT/dalpha - dU/dalpha + u`; `gradient` of the kinetic energy by default the exact one, which shares its
+    products with A. u are efforts along the absolute angles. Without armatures. Its cost is what the source compares
+    with articulated bodies in table 1.
     """
-    mass = lambda x: angular_mass_matrix(links, x.reshape(-1, 3))
     alpha = angles.reshape(-1)
-    rate = cho_solve(cho_factor(mass(alpha)), p)
-    inertial = (gradient or ExactGradient())(lambda x: rate @ mass(x) @ rate / 2, alpha)
-    return rate, inertial - gravity_gradient(links, angles) + u
+    slopes = lambda x: rotation_slopes(x.reshape(-1, 3))
+
+    def mass(x):
+        shared = slopes(x)
+        return _assembled(links, shared), shared
+
+    a, pull, shared = jax.vjp(mass, alpha, has_aux=True)
+    rate = cho_solve(cho_factor(a), p)
+    if gradient is None:
+        (inertial,) = pull(rate[:, None] * rate / 2)
+    else:
+        inertial = gradient(lambda x: rate @ mass(x)[0] @ rate / 2, alpha)
+    return rate, inertial - links.weight(shared).reshape(-1) + u
 
 
 def absolute_angles(model: Model, q: Float[Array, " nq"]) -> Float[Array, " m"]:
     """Absolute z-y-x angles of the moving links, three a link, out of the joints' relative ones.
 
-    Their own singularity, an absolute pitch of `pi/2`, is not that of q.
+    Their own singularity, an absolute pitch of `pi/2`, is not that of q. Near it, where the cosine of the pitch is
+    below the third root of the precision (6e-6 in float64), the angles of all links are NaN: yaw and roll would be
+    rounding.
     """
     own = jax.vmap(lambda x: SphericalZYX().transform(x)[0])(q.reshape(-1, 3))
     r = jax.lax.associative_scan(jnp.matmul, bodies(model).rotation @ own)
+    cosine = r[:, 0, 0] ** 2 + r[:, 1, 0] ** 2
+    defined = jnp.all(cosine > float(jnp.finfo(r.dtype).eps) ** (2 / 3))
+    r = jnp.where(defined, r, jnp.eye(3, dtype=r.dtype))
     pitch = jnp.arctan2(-r[:, 2, 0], jnp.sqrt(r[:, 0, 0] ** 2 + r[:, 1, 0] ** 2))
     yaw, roll = jnp.arctan2(r[:, 1, 0], r[:, 0, 0]), jnp.arctan2(r[:, 2, 1], r[:, 2, 2])
-    return jnp.stack([yaw, pitch, roll], axis=1).reshape(-1)
+    return jnp.where(defined, jnp.stack([yaw, pitch, roll], axis=1).reshape(-1), jnp.nan)
 
 
 class SphericalChain(AbstractFormulation):
@@ -170,14 +119,13 @@ class SphericalChain(AbstractFormulation):
     `d/dt (A alpha') = dT/dalpha - dU/dalpha + u` is taken to the joints' own angles q by `alpha' = J v`: `M = J^T A J`,
     `h = J^T (A dJ/dt v + dA/dt alpha' - dT/dalpha + dU/dalpha)`. The source leaves `dT/dalpha` to analysis or numbers;
     `gradient` says which, by default `ExactGradient()`. Singular, beside the joints' own angles, where a link's
-    absolute pitch is `pi/2`.
+    absolute pitch is `pi/2`: there everything is NaN (`absolute_angles`), and `simulate` ends with `NOT_FINITE`.
     """
 
     gradient: AbstractGradient = ExactGradient()
 
     def covers(self, model):
-        reason = joints_beyond(model, SphericalZYX) or not_serial(model)
-        return reason or (None if model.nv else "no joint moves")
+        return not_ball_joints(model)
 
     def mass_matrix(self, model, q):
         (q,) = self.checked(model, q)
