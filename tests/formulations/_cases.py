@@ -1,12 +1,16 @@
 """Small robots, one a class that formulations cover, and which formulation covers which of them.
 
-A robot is added to `_ROBOTS`, a formulation with the names of all robots that it covers to `COVERED`.
+A robot is added to `_ROBOTS`, a formulation with the names of all robots that it covers to `COVERED`. The numbers of a
+robot depend on a seed, its structure does not: robots of several seeds go through one compiled program.
 """
 
 import functools as ft
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+import jaxdyn as jd
 from jaxdyn.formulations import (
     AbstractFormulation,
     GibbsAppell,
@@ -18,25 +22,49 @@ from jaxdyn.formulations import (
     SphericalChain,
     TwistWrench,
 )
-from jaxdyn.joints import Continuous, Fixed, Revolute, SphericalZYX
+from jaxdyn.joints import Continuous, Fixed, Revolute
 from jaxdyn.model import Model, ModelBuilder
-from tests.oracles import random_inertia, random_joint, random_model, random_rotation, random_state
+from tests.oracles import random_inertia, random_joint, random_rotation, random_state
 
 TOLERANCE = 1e-10
 
 
-def _planar() -> Model:
-    """Three hinges with parallel axes of any direction, sense and length, and a link fixed to the second."""
-    rng = np.random.default_rng(5)
+def _tree(kinds: str, parents=None, *, armature=0.05):
+    """A maker of robots with joints of these kinds in frames turned at random; `parents` of a chain by default."""
+    names = kinds.split()
+    parents = range(-1, len(names) - 1) if parents is None else parents
+
+    def make(seed: int) -> Model:
+        rng = np.random.default_rng([len(names), seed])
+        builder = ModelBuilder(gravity=5 * rng.normal(size=3))
+        for i, (kind, parent) in enumerate(zip(names, parents, strict=True)):
+            builder.add_link(
+                f"l{i}",
+                f"l{parent}" if parent >= 0 else "world",
+                random_joint(rng, kind),
+                random_inertia(rng),
+                translation=0.3 * rng.normal(size=3),
+                rotation=random_rotation(rng),
+                armature=() if kind == "fixed" else armature,
+            )
+        return builder.build()
+
+    return make
+
+
+def _planar(seed: int) -> Model:
+    """Three hinges with parallel axes of any direction, sense and length, and a turned leaf fixed to the first."""
+    rng = np.random.default_rng([5, seed])
     builder = ModelBuilder(gravity=(1.0, -2.0, -9.0))
-    normal, turn = np.array([0.3, -0.5, 0.8]), np.eye(3)
-    for i, joint in enumerate((Revolute, Continuous, None, Revolute)):
+    normal, turns = np.array([0.3, -0.5, 0.8]), [np.eye(3)]
+    parents = ("world", "l0", "l0", "l2")
+    for i, joint in enumerate((Revolute, None, Continuous, Revolute)):
         rotation = random_rotation(rng)
-        turn = turn @ rotation
-        axis = turn.T @ normal * (-1) ** i * rng.uniform(0.5, 2)
+        turns.append(turns[0 if i == 0 else 1 + int(parents[i][1:])] @ rotation)
+        axis = turns[-1].T @ normal * (-1) ** i * rng.uniform(0.5, 2)
         builder.add_link(
             f"l{i}",
-            f"l{i - 1}" if i else "world",
+            parents[i],
             joint(axis) if joint else Fixed(),
             random_inertia(rng),
             translation=0.3 * rng.normal(size=3),
@@ -46,54 +74,25 @@ def _planar() -> Model:
     return builder.build()
 
 
-def _balls() -> Model:
-    """Two ball joints in z-y-x angles, with a link fixed to the first."""
-    rng = np.random.default_rng(6)
-    builder = ModelBuilder(gravity=(1.0, -2.0, -9.0))
-    for i in range(3):
+def _geared(seed: int) -> Model:
+    """A slide geared to a hinge."""
+    rng = np.random.default_rng([12, seed])
+    builder = ModelBuilder()
+    for name, parent, kind in (("a", "world", "revolute"), ("b", "a", "prismatic")):
         builder.add_link(
-            f"l{i}",
-            f"l{i - 1}" if i else "world",
-            Fixed() if i == 1 else SphericalZYX(),
-            random_inertia(rng),
-            translation=0.3 * rng.normal(size=3),
-            rotation=random_rotation(rng) if i == 0 else None,
-            armature=() if i == 1 else 0.05,
-        )
-    return builder.build()
-
-
-def _floating() -> Model:
-    """A free body with a ball joint and a branch."""
-    rng = np.random.default_rng(7)
-    builder = ModelBuilder(gravity=(1.0, -2.0, -9.0))
-    for i, (parent, kind) in enumerate((("world", "free"), ("l0", "spherical"), ("l0", "universal"))):
-        builder.add_link(
-            f"l{i}",
+            name,
             parent,
             random_joint(rng, kind),
             random_inertia(rng),
             translation=0.3 * rng.normal(size=3),
             rotation=random_rotation(rng),
-            armature=0.05,
-        )
-    return builder.build()
-
-
-def _geared() -> Model:
-    """A slide geared to a hinge."""
-    rng = np.random.default_rng(12)
-    builder = ModelBuilder()
-    for name, parent, kind in (("a", "world", "revolute"), ("b", "a", "prismatic")):
-        builder.add_link(
-            name, parent, random_joint(rng, kind), random_inertia(rng), translation=0.3 * rng.normal(size=3)
         )
     return builder.add_mimic("b_joint", "a_joint", ratio=-0.7, offset=0.2).build()
 
 
-def _hinges() -> Model:
-    """Two hinges, for what is slow to compile."""
-    rng = np.random.default_rng(8)
+def _hinges(seed: int) -> Model:
+    """Two parallel hinges, for what is slow to compile."""
+    rng = np.random.default_rng([8, seed])
     builder = ModelBuilder()
     for name, parent in (("upper", "world"), ("lower", "upper")):
         builder.add_link(
@@ -105,35 +104,46 @@ def _hinges() -> Model:
 _ROBOTS = {
     "hinges": _hinges,
     "planar": _planar,
-    "balls": _balls,
-    "arm": lambda: random_model(2, 3, kinds=("revolute", "prismatic"), branching=0),
-    "tree": lambda: random_model(3, 4, kinds=("revolute", "prismatic"), branching=1),
-    "floating": _floating,
+    "balls": _tree("spherical_zyx fixed spherical_zyx"),
+    "pair": _tree("prismatic revolute"),
+    "ball_slide": _tree("spherical prismatic"),
+    "tree": _tree("revolute prismatic revolute prismatic", (-1, 0, 0, 2)),
+    "floating": _tree("free spherical universal", (-1, 0, 0)),
     "geared": _geared,
 }
 
 ROBOTS = tuple(_ROBOTS)
 
-#: every formulation, with the names of all robots above that it covers; the first is that of the default run
+#: every formulation, with the names of all robots above that it covers; the first two are those of CI
 COVERED: tuple[tuple[AbstractFormulation, tuple[str, ...]], ...] = (
-    (PlanarChain(), ("planar", "hinges")),
+    (PlanarChain(), ("hinges", "planar")),
     (SphericalChain(), ("balls",)),
-    (MomentumEquation(), ("hinges", "planar", "balls", "arm", "tree", "geared")),
-    (Hamilton(), ("hinges", "planar", "balls", "arm", "tree", "geared")),
-    (Lagrange(), ROBOTS),
-    (NewtonEulerReactions(), ("tree", "arm", "planar", "hinges")),
-    (TwistWrench(), ("tree", "arm", "planar", "hinges")),
-    (GibbsAppell(), ("floating", *(name for name in ROBOTS if name != "floating"))),
+    (MomentumEquation(), ("pair", "geared", "hinges", "planar", "balls", "tree")),
+    (Hamilton(), ("pair", "geared", "hinges", "planar", "balls", "tree")),
+    (Lagrange(), ("ball_slide", "geared", "pair", "hinges", "planar", "balls", "tree", "floating")),
+    (NewtonEulerReactions(), ("pair", "tree", "hinges", "planar")),
+    (TwistWrench(), ("pair", "tree", "hinges", "planar")),
+    (GibbsAppell(), ("ball_slide", "geared", "pair", "hinges", "planar", "balls", "tree", "floating")),
 )
 
 
 @ft.cache
-def model(name: str) -> Model:
+def model(name: str, seed: int = 0) -> Model:
     """One of the robots."""
-    return _ROBOTS[name]()
+    return _ROBOTS[name](seed)
 
 
 @ft.cache
 def state(name: str, seed: int = 0):
     """A state `(q, v, a, external)` of a robot."""
     return random_state(model(name), seed)
+
+
+@ft.cache
+def batch(name: str):
+    """Three robots in three states, stacked: `(models, q, v, a, external)`; the last is at rest where q is neutral."""
+    models = [model(name, seed) for seed in range(3)]
+    states = [state(name, seed) for seed in range(3)]
+    rest = (jd.neutral(models[0]), *(jnp.zeros_like(x) for x in states[0][1:3]), states[0][3])
+    stack = lambda *x: jnp.stack(x)
+    return jax.tree.map(stack, *models), *jax.tree.map(stack, *states[:2], rest)

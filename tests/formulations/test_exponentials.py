@@ -10,11 +10,13 @@ import scipy.linalg
 
 import jaxdyn as jd
 from jaxdyn.formulations import (
+    exponential_factors,
     exponential_jacobian,
     exponential_jacobian_rate,
     exponential_motion,
     exponential_pose,
     moving_jacobian,
+    moving_jacobian_rate,
     screw_exponential,
     space_screws,
 )
@@ -28,8 +30,8 @@ jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0}
 @ft.cache
 def _robot():
     """A tree of turns, slides and screws with a fixed link; the frame `f0` is carried by some of the joints."""
-    m = random_model(3, 6, kinds=("revolute", "prismatic", "helical", "continuous"), fixed_fraction=0.2)
-    assert 0 < len(_path(m, "f0")) < m.nv
+    robots = (random_model(k, 5, kinds=("revolute", "prismatic", "helical"), fixed_fraction=0.2) for k in range(3, 20))
+    m = next(m for m in robots if 1 < len(_path(m, "f0")) < m.nv)
     return m, random_state(m, 0)
 
 
@@ -73,6 +75,7 @@ def _ours(m, q, v, a):
         motion.base_velocity,
         motion.moving_velocity,
         motion.moving_acceleration,
+        moving_jacobian_rate(m, q, v, name),
     )
 
 
@@ -87,18 +90,44 @@ def _theirs(m, q, v, a):
         jd.jacobian(m, q, name),
         jd.jacobian_derivative(m, q, v, name, reference=base),
         jd.frame_classical_acceleration(m, q, v, a, name, reference=base),
+        jd.jacobian_derivative(m, q, v, name),
     )
 
 
+@pytest.mark.slow
 def test_kinematics_agree():
     """Pose, Jacobians in both frames, rate, velocities and accelerations in both frames (1 to 13)."""
     m, (q, v, a, _) = _robot()
-    wanted = _theirs(m, q, v, a)
+    *wanted, own_rate = _theirs(m, q, v, a)
     rotation, _, base, moving, _, acceleration = wanted
     along = np.kron(np.eye(2), np.asarray(rotation).T)
-    wanted = (*wanted, base @ v, moving @ v, along @ acceleration)
+    spin = np.kron(np.eye(2), np.cross(np.eye(3), np.asarray((moving @ v)[:3])))
+    projected = own_rate + spin @ moving  # the components along turning axes lack `w x`
+    assert relative_error(moving @ a + projected @ v, along @ acceleration) < TOLERANCE
+    wanted = (*wanted, base @ v, moving @ v, along @ acceleration, projected)
     for x, y in zip(_ours(m, q, v, a), wanted, strict=True):
         assert relative_error(x, y) < TOLERANCE
+
+
+@jit
+def _factors(m, q):
+    found = exponential_factors(m, q, "f0")
+    return found, found.columns(), exponential_jacobian(m, q, "f0")
+
+
+@pytest.mark.slow
+def test_factors_of_the_jacobian():
+    """The matrices of (5) to (10) have their sizes, and their product is the column of each joint."""
+    m, (q, *_) = _robot()
+    found, columns, jacobian = _factors(m, q)
+    path = _path(m, "f0")
+    n = len(path)
+    assert list(found.joints) == list(path)
+    assert (found.J1.shape, found.J2.shape, found.J3.shape) == ((n, 6, 6), (n, 6, 9), (n, 9, 3 * n + 9))
+    assert relative_error(columns, np.roll(np.asarray(jacobian)[:, path], 3, axis=0)) < TOLERANCE
+    for i in range(n):  # what is before joint i has no part in its matrices, the first of the others is 1
+        block = np.asarray(found.V3[i, 3:, 3:]).reshape(3, n + 1, 3).swapaxes(0, 1)
+        assert not np.any(block[:i]) and np.abs(block[i] - np.eye(3)).max() < 1e-14
 
 
 @jit
@@ -106,6 +135,7 @@ def _at_zero(m):
     return space_screws(m), jd.frame_pose(m, jnp.zeros(m.nq), "f0")
 
 
+@pytest.mark.slow
 def test_pose_is_a_product_of_matrix_exponentials():
     """`exp([S_1] q_1) ... exp([S_n] q_n)` by scipy, times the pose at zero."""
     m, (q, *_) = _robot()

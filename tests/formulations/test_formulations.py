@@ -8,138 +8,149 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import jaxdyn as jd
 from jaxdyn import formulations
-from jaxdyn.formulations import AbstractFormulation, GibbsAppell, Hamilton, Lagrange, MomentumEquation, PlanarChain
-from tests.formulations._cases import COVERED, ROBOTS, TOLERANCE, model, state
+from jaxdyn.formulations import AbstractFormulation, Lagrange, PlanarChain, SphericalChain
+from tests.formulations._cases import COVERED, ROBOTS, TOLERANCE, batch, model, state
 from tests.oracles import relative_error
 
 jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
-
-RICH = ("floating", "geared", "balls")
+#: compiled soonest
+DEFAULT = ("PlanarChain-hinges", "TwistWrench-pair", "NewtonEulerReactions-pair")
 
 
 def _pairs():
-    """Each formulation with each robot that it covers; all but the cheapest are slow to compile.
-
-    CI takes the first robot of each formulation and the richest if it compiles soon; the rest is run by hand.
-    """
+    """Each formulation with each robot that it covers; CI takes the first two, the rest is run by hand."""
     for formulation, robots in COVERED:
-        rich = next((robot for robot in RICH if robot in robots), robots[0])
-        for robot in robots:
-            heavy = isinstance(formulation, Lagrange | MomentumEquation | Hamilton) and robot == rich
-            marks = (
-                [pytest.mark.slow] if robot in (robots[0], rich) and not heavy else [pytest.mark.slow, pytest.mark.wide]
-            )
-            marks = [] if isinstance(formulation, PlanarChain) and robot == robots[0] else marks
-            yield pytest.param(formulation, robot, marks=marks, id=f"{type(formulation).__name__}-{robot}")
-
-
-def _of_gradients(formulation, robots):
-    """One case of the gradients; those of differentiated energies take half a minute to compile."""
-    heavy = isinstance(formulation, Lagrange | MomentumEquation | Hamilton | GibbsAppell)
-    return pytest.param(formulation, robots, marks=[pytest.mark.wide] * heavy, id=type(formulation).__name__)
-
-
-def _first():
-    """Each formulation with its first robot, but those of the test above and those made of the pieces of Lagrange's."""
-    for formulation, robots in COVERED:
-        if not isinstance(formulation, PlanarChain | Hamilton | MomentumEquation):
-            yield pytest.param(formulation, robots[0], id=f"{type(formulation).__name__}-{robots[0]}")
-
-
-def _batch(robot):
-    return tuple(map(jnp.stack, zip(state(robot, 0), state(robot, 1), strict=True)))
+        for number, robot in enumerate(robots):
+            name = f"{type(formulation).__name__}-{robot}"
+            marks = [] if name in DEFAULT else [pytest.mark.slow] + [pytest.mark.wide] * (number > 1)
+            yield pytest.param(formulation, robot, marks=marks, id=name)
 
 
 @jit
 def _reference(m, q, v, a, external):
-    one = lambda q, v, a, e: (jd.mass_matrix(m, q), jd.bias_forces(m, q, v), jd.rnea(m, q, v, a, e))
-    return jax.vmap(one)(q, v, a, external)
+    one = lambda m, q, v, a, e: (jd.mass_matrix(m, q), jd.bias_forces(m, q, v), jd.rnea(m, q, v, a, e))
+    return jax.vmap(one)(m, q, v, a, external)
 
 
 @ft.partial(jit, static_argnums=0)
 def _formulated(method, m, q, v, a, external):
-    def one(q, v, a, e):
+    def one(m, q, v, a, e):
         tau = method.inverse_dynamics(m, q, v, a, e)
         again = jd.forward_dynamics(m, q, v, tau, e, method=method)
         return method.mass_matrix(m, q), method.bias(m, q, v), tau, again
 
-    return jax.vmap(one)(q, v, a, external)
+    return jax.vmap(one)(m, q, v, a, external)
 
 
 @pytest.mark.parametrize(("method", "robot"), list(_pairs()))
 def test_formulations_agree(method, robot):
-    """Under jit and vmap: mass matrix, bias, inverse dynamics with wrenches, and forward dynamics back again."""
-    q, v, a, external = _batch(robot)
-    wanted = (*_reference(model(robot), q, v, a, external), a)
-    got = _formulated(method, model(robot), q, v, a, external)
-    for name, x, y in zip(("mass matrix", "bias", "inverse dynamics", "forward dynamics"), got, wanted, strict=True):
-        assert relative_error(x, y) < TOLERANCE, name
+    """Under jit and vmap over random robots and states, one at rest: M, h, inverse and forward dynamics."""
+    m, q, v, a, external = batch(robot)
+    wanted = (*_reference(m, q, v, a, external), a)
+    got = _formulated(method, m, q, v, a, external)
+    for name, x, y in zip(("mass matrix", "bias", "inverse dynamics"), got, wanted, strict=False):
+        for one, other in zip(x, y, strict=True):
+            assert relative_error(one, other) < TOLERANCE, name
+    assert np.abs(np.asarray(got[-1]) - np.asarray(a)).max() < TOLERANCE * np.abs(np.asarray(a)).max()
 
 
-_rnea = jit(jd.rnea)
-
-
-@ft.partial(jit, static_argnums=0)
-def _inverse(method, m, q, v, a):
-    return method.inverse_dynamics(m, q, v, a)
-
-
-@pytest.mark.parametrize(("method", "robot"), list(_first()))
-def test_inverse_dynamics_agrees(method, robot):
-    """What takes longest to compile, without wrenches."""
-    m, (q, v, a, _) = model(robot), state(robot)
-    assert relative_error(_inverse(method, m, q, v, a), _rnea(m, q, v, a)) < TOLERANCE
-
-
-def _slopes(f, m, q, v, a):
-    """Derivatives of a scalar made of efforts: in numbers of links, in the directions of axes, and in the state."""
-    weights = jnp.cos(jnp.arange(1, m.nv + 1))
-
-    def scalar(links, axes, q, v, a):
-        other = eqx.tree_at(_link_numbers, eqx.tree_at(_directions, m, axes), links)
-        return weights @ f(other, q, v, a)
-
-    links, axes, *state = jax.grad(scalar, (0, 1, 2, 3, 4))(_link_numbers(m), _directions(m), q, v, a)
-    return (links, *state), axes
-
-
-def _link_numbers(m):
-    return m.links.mass, m.links.com, m.links.inertia, m.placements.translation, m.gravity
+def _numbers(m):
+    return m.links.mass, m.links.com, m.links.inertia, m.placements.translation, m.gravity, m.properties.armature
 
 
 def _directions(m):
     return m.placements.rotation, m.joints
 
 
-@jit
-def _reference_slopes(m, q, v, a):
-    return _slopes(jd.rnea, m, q, v, a)
+def _slopes(method, m, q, v, tau):
+    """Derivatives of a scalar made of accelerations: in numbers of links, in axes, and in the state; over a batch."""
+
+    def scalar(numbers, axes, q, v, tau, m):
+        other = eqx.tree_at(_numbers, eqx.tree_at(_directions, m, axes), numbers)
+        a = jd.forward_dynamics(other, q, v, tau, method=method)
+        return jnp.cos(jnp.arange(1, a.size + 1)) @ a
+
+    one = jax.grad(scalar, (0, 1, 2, 3, 4))
+    numbers, axes, *state = jax.vmap(one)(_numbers(m), _directions(m), q, v, tau, m)
+    return (numbers, *state), axes
 
 
-@ft.partial(jit, static_argnums=0)
-def _formulated_slopes(method, m, q, v, a):
-    return _slopes(method.inverse_dynamics, m, q, v, a)
+_reference_slopes = jit(ft.partial(_slopes, None))
+_formulated_slopes = ft.partial(jit, static_argnums=0)(_slopes)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "robots"), [_of_gradients(*pair) for pair in COVERED])
+@pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
 def test_gradients_agree(method, robots):
-    """`grad` in every kind of leaf and in the state is that of `rnea`.
+    """`grad` of forward dynamics under jit and vmap, in every kind of leaf and in the state, also at rest.
 
     But for axes of a planar chain: most of their directions lead to robots that it does not cover.
     """
-    m, (q, v, a, _) = model(robots[0]), state(robots[0])
+    m, q, v, a, _ = batch(robots[0])
     wanted = _reference_slopes(m, q, v, a)
     got = _formulated_slopes(method, m, q, v, a)
     if isinstance(method, PlanarChain):
         wanted, got = wanted[0], got[0]
     for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(wanted), strict=True):
         assert np.abs(np.asarray(y)).max() > 1e-3
+        for one, other in zip(np.asarray(x), np.asarray(y), strict=True):
+            assert np.abs(one - other).max() < TOLERANCE * max(1, np.abs(other).max())
+
+
+@pytest.mark.slow
+@pytest.mark.wide
+@pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
+def test_gradients_of_inverse_dynamics_agree(method, robots):
+    """In the state."""
+    m, (q, v, a, external) = model(robots[0]), state(robots[0])
+    weights = jnp.cos(jnp.arange(m.nv))
+    slope = lambda f: jit(jax.grad(lambda q, v, a, e: weights @ f(m, q, v, a, e), (0, 1, 2, 3)))(q, v, a, external)
+    for x, y in zip(slope(method.inverse_dynamics), slope(jd.rnea), strict=True):
         assert relative_error(x, y) < TOLERANCE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
+def test_single_precision_stays_single(method, robots):
+    m = model(robots[0]).astype(jnp.float32)
+    q, v = jd.neutral(m), jnp.zeros(m.nv, jnp.float32)
+    out = jax.eval_shape(
+        lambda q, v: (method.mass_matrix(m, q), method.inverse_dynamics(m, q, v, v), method(m, q, v, v)), q, v
+    )
+    assert {x.dtype for x in out} == {jnp.dtype("float32")}
+
+
+@pytest.mark.slow
+def test_bodies_without_inertia_have_no_accelerations():
+    """NaN, not numbers, where the mass matrix is not positive definite."""
+    m = model("hinges")
+    links = (m.links.mass.at[-1].set(0), m.links.inertia.at[-1].set(0), jnp.zeros_like(m.properties.armature))
+    bare = eqx.tree_at(lambda m: (m.links.mass, m.links.inertia, m.properties.armature), m, links)
+    q = jnp.array([0.3, -0.4])
+    assert not np.isfinite(jit(ft.partial(jd.forward_dynamics, method=PlanarChain()))(bare, q, q, q)).any()
+
+
+def test_a_pitch_of_a_right_angle_has_no_numbers():
+    """A ball joint's chart ends there: everything is NaN, its slopes too, and just beside it nothing is."""
+    m = model("balls")
+    angles = jit(lambda q: formulations.absolute_angles(m, q))
+    turned = lambda pitch: _with_pitch(m, pitch)
+    assert np.isnan(angles(turned(np.pi / 2))).all()
+    near = angles(turned(np.pi / 2 - 1e-4))
+    assert abs(float(near[1]) - (np.pi / 2 - 1e-4)) < 1e-10
+    assert "NaN" in (SphericalChain.__doc__ or "")
+
+
+def _with_pitch(m, pitch):
+    """Coordinates at which the first link has absolute angles `(0.2, pitch, 0.3)`."""
+    home = Rotation.from_quat(np.roll(np.asarray(m.placements.rotation[0]), -1))
+    own = home.inv() * Rotation.from_euler("ZYX", (0.2, pitch, 0.3))
+    return jnp.zeros(m.nq).at[:3].set(own.as_euler("ZYX"))
 
 
 @pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
@@ -169,4 +180,8 @@ def test_all_formulations_are_here():
 def test_wrong_shapes_are_refused():
     m = model("planar")
     with pytest.raises(jd.ShapeError, match="v has shape"):
-        COVERED[0][0].bias(m, jnp.zeros(3), jnp.zeros(2))
+        PlanarChain().bias(m, jnp.zeros(3), jnp.zeros(2))
+
+
+def test_lagrange_covers_what_others_refuse():
+    assert all(Lagrange().covers(model(robot)) is None for robot in ROBOTS)

@@ -2,6 +2,7 @@
 
 import functools as ft
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +16,7 @@ from jaxdyn.formulations import (
     exponential_motion,
     generalized_forces,
     moving_jacobian,
+    resultants,
 )
 from jaxdyn.formulations._formulation import link_motions
 from jaxdyn.joints import Spherical
@@ -108,6 +110,78 @@ def test_forces_are_equations_39_and_40():
     np.testing.assert_allclose(forces.driving, wanted, atol=1e-13)
 
 
+def _printed(symbols, q, v, a):
+    """Equations 38 and 40 as they are to be read, as functions of `M_1, M_2, M_3, a_2, I_z`."""
+    m1, m2, m3, arm, inertia = symbols
+    s, c = jnp.sin(q[2]), jnp.cos(q[2])
+    energy = (
+        0.5 * ((m1 + m2 + m3) * a[0] ** 2 + (m2 + m3) * a[1] ** 2 + (m3 * arm**2 + inertia) * a[2] ** 2)
+        - m3 * arm * (s * a[2] + c * v[2] ** 2) * a[0]
+        + 0.5 * (m3 * arm**2 + inertia) * v[2] ** 4
+    )
+    first = (m1 + m2 + m3) * a[0] - m3 * arm * (s * a[2] + v[2] ** 2 * c)
+    third = (m3 * arm**2 + inertia) * a[2] - m3 * arm * s * a[0]
+    return jnp.stack([energy, first, (m2 + m3) * (a[1] + G), third])
+
+
+def _computed(given, symbols, q, v, a):
+    """The same four numbers by the acceleration energy and the generalised forces of the robot."""
+    m1, m2, m3, arm, inertia = symbols
+    third = Inertia(m3, jnp.zeros(3), inertia * jnp.eye(3)).moved(jnp.stack([arm, 0 * arm, 0 * arm]))
+    links = given.links
+    links = eqx.tree_at(
+        lambda x: (x.mass, x.com, x.inertia),
+        links,
+        (jnp.stack([m1, m2, m3]), links.com.at[2].set(third.com), links.inertia.at[2].set(third.inertia)),
+    )
+    m = eqx.tree_at(lambda m: m.links, given, links)
+    energy = acceleration_energy(m, q, v, a)
+    return jnp.concatenate([energy[None], generalized_forces(m, q, v, a).driving])
+
+
+@pytest.mark.slow
+def test_equations_38_and_40_symbol_by_symbol():
+    """Value, and all first and second derivatives in the symbols, of which the equations are polynomials."""
+    symbols = jnp.array([*MASSES, ARM, INERTIA])
+    state = jnp.asarray(np.random.default_rng(1).normal(size=(3, 3)))
+
+    def all_orders(equations):
+        f = lambda s: equations(s, *state)
+        return jit(lambda s: (f(s), jax.jacfwd(f)(s), jax.jacfwd(jax.jacfwd(f))(s)))(symbols)
+
+    computed = ft.partial(_computed, jd.robots.two_tr(MASSES, ARM, INERTIA))
+    for got, wanted in zip(all_orders(computed), all_orders(_printed), strict=True):
+        np.testing.assert_allclose(got, wanted, atol=1e-12)
+        assert np.abs(wanted).max() > 0.1
+
+
+@jit
+def _about_tool(m, q, v, a, external):
+    found = resultants(m, q, v, a, "tool", external)
+    forces = generalized_forces(m, q, v, a, external)
+    return found, forces, exponential_jacobian(m, q, "tool"), moving_jacobian(m, q, "tool"), jd.frame_pose(m, q, "tool")
+
+
+@pytest.mark.slow
+def test_resultants_about_the_last_frame():
+    """Equations 25 to 28 and 32: a column of either Jacobian times the resultant of what the joint carries."""
+    m = jd.robots.two_tr(MASSES, ARM, INERTIA)
+    q, v, a = jnp.asarray(np.random.default_rng(1).normal(size=(3, 3)))
+    external = jnp.asarray(np.random.default_rng(2).normal(size=(3, 6)))
+    found, forces, base, moving, pose = jax.tree.map(np.asarray, _about_tool(m, q, v, a, external))
+    along = np.kron(np.eye(2), pose.rotation)
+    for name in ("gravity", "manipulating", "inertia"):
+        rows, wanted = getattr(found, name), getattr(forces, name)
+        np.testing.assert_allclose(np.einsum("ki,ik->i", base, rows), wanted, atol=1e-12)
+        np.testing.assert_allclose(np.einsum("ki,ik->i", moving, rows @ along), wanted, atol=1e-12)
+    # (26) by hand: the centre of the third link is `arm` off the frame's origin
+    centre = pose.rotation @ np.array([ARM, 0, 0])
+    np.testing.assert_allclose(
+        found.gravity[2], MASSES[2] * G * np.array([*np.cross(centre, [0, 0, 1]), 0, 0, 1]), atol=1e-12
+    )
+
+
+@pytest.mark.slow
 def test_energy_is_that_of_particles():
     """Half the squared accelerations of a cloud of particles on a ball joint, differentiated twice along the motion."""
     rng = np.random.default_rng(3)
@@ -146,7 +220,7 @@ def _wanted(m, q, v, a, external):
     )
 
 
-@pytest.mark.parametrize("robot", ["floating", pytest.param("geared", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("robot", ["ball_slide", "geared", pytest.param("floating", marks=pytest.mark.wide)])
 @pytest.mark.slow
 def test_matrices_and_forces_of_any_robot(robot):
     """Equations 25 to 35: the quadratic form, the sum (31), and what the joints transmit."""

@@ -23,7 +23,7 @@ def _terms(m, q, v):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("robot", ["hinges", pytest.param("floating", marks=pytest.mark.wide)])
+@pytest.mark.parametrize("robot", ["hinges", "ball_slide"])
 def test_second_kind(robot):
     """`C v + g = h` and `dM/dt - 2 C` skew, quaternions included."""
     m, (q, v, _, _) = model(robot), state(robot)
@@ -33,6 +33,8 @@ def test_second_kind(robot):
     assert relative_error(terms.coriolis @ v + terms.gravity, bias) < TOLERANCE
     if robot == "hinges":  # elsewhere the rate is that of M in the chart, whose coordinates are not the velocities
         assert relative_error(terms.mass_rate, rate) < TOLERANCE
+    else:
+        assert relative_error(terms.mass_rate, rate) > 1e-3
     passive = np.asarray(terms.mass_rate - 2 * terms.coriolis)
     assert np.abs(passive + passive.T).max() < TOLERANCE * np.abs(terms.mass_rate).max()
     assert np.abs(terms.coriolis).max() > 1e-2
@@ -45,5 +47,5 @@ def _symbols(m, q):
 
 @pytest.mark.slow
 def test_christoffel_symbols_of_plain_coordinates():
-    got, wanted = _symbols(model("arm"), state("arm")[0])
+    got, wanted = _symbols(model("pair"), state("pair")[0])
     assert relative_error(got, wanted) < TOLERANCE

@@ -2,6 +2,7 @@
 
 import functools as ft
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -67,6 +68,87 @@ def _flows(m, q, v, tau, external):
         (hamiltonian(m, q, p), energy),
         rough,
     )
+
+
+@jit
+def _with_losses(m, q, v, tau):
+    p = jd.mass_matrix(m, q) @ v
+    rate = jax.jvp(lambda q: jd.mass_matrix(m, q) @ v, (q,), (v,))[1]
+    moved = rate + jd.mass_matrix(m, q) @ jd.forward_dynamics(m, q, v, tau + jd.passive_forces(m, q, v))
+    return (
+        moved,
+        momentum_rates(m, q, p, tau, passive=jd.passive_forces)[1],
+        hamilton_equations(m, q, p, tau, passive=jd.passive_forces)[1],
+        momentum_rates(m, q, p, tau)[1],
+    )
+
+
+@pytest.mark.slow
+def test_efforts_that_depend_on_the_state():
+    """Step 3 of theorem 1: damping, friction and springs, of whose velocity only the block itself knows."""
+    m, (q, v, tau, _) = model("hinges"), state("hinges")
+    properties = {"damping": 0.3, "friction": 0.2, "stiffness": 0.7}
+    for name, value in properties.items():
+        where = lambda m, name=name: getattr(m.properties, name)
+        m = eqx.tree_at(where, m, jnp.full_like(where(m), value))
+    moved, momentum, hamilton, free = _with_losses(m, q, v, tau)
+    assert relative_error(momentum, moved) < TOLERANCE
+    assert relative_error(hamilton, moved) < TOLERANCE
+    assert relative_error(free, moved) > 1e-2
+
+
+def _field(m, x, tau):
+    q, p = x[: m.nq], x[m.nq :]
+    return jnp.concatenate(hamilton_equations(m, q, p, tau))
+
+
+@jit
+def _hamiltonian_slopes(m, x, tau):
+    energy = lambda x: hamiltonian(m, x[: m.nq], x[m.nq :])
+    return jax.grad(energy)(x), _field(m, x, tau), jax.jacfwd(lambda x: _field(m, x, tau))(x)
+
+
+@pytest.mark.slow
+def test_power_and_volume():
+    """`dH/dt = qdot . tau`, and the linearised flow is symplectic: `J A` is symmetric, so that volume is kept."""
+    m, (q, v, tau, _) = model("hinges"), state("hinges")
+    slope, field, jacobian = map(np.asarray, _hamiltonian_slopes(m, jnp.concatenate([q, v]), tau))
+    np.testing.assert_allclose(slope @ field, field[:2] @ np.asarray(tau), rtol=1e-12)
+    swap = np.kron([[0, 1], [-1, 0]], np.eye(2))
+    np.testing.assert_allclose(swap @ jacobian, (swap @ jacobian).T, atol=1e-11)
+    assert np.abs(jacobian).max() > 0.1
+
+
+def _flow(field, x, *, step=0.005, count=100):
+    def forward(x, _):
+        a = field(x)
+        b = field(x + step / 2 * a)
+        c = field(x + step / 2 * b)
+        d = field(x + step * c)
+        return x + step / 6 * (a + 2 * b + 2 * c + d), None
+
+    return jax.lax.scan(forward, x, None, length=count)[0]
+
+
+@jit
+def _flows_of_both(m, q, v):
+    still = jnp.zeros_like(v)
+    mass = lambda q: jd.mass_matrix(m, q)
+    end = _flow(lambda x: _field(m, x, still), jnp.concatenate([q, mass(q) @ v]))
+    newton = lambda x: jnp.concatenate([x[2:], jd.forward_dynamics(m, x[:2], x[2:], still)])
+    other = _flow(newton, jnp.concatenate([q, v]))
+    energy = hamiltonian(m, q, mass(q) @ v), hamiltonian(m, end[:2], end[2:])
+    return end, jnp.concatenate([other[:2], mass(other[:2]) @ other[2:]]), energy
+
+
+@pytest.mark.slow
+def test_flow():
+    """Half a second of Hamilton's equations is half a second of Newton's, and keeps H."""
+    m, (q, v, _, _) = model("hinges"), state("hinges")
+    end, other, (before, after) = _flows_of_both(m, q, v)
+    assert relative_error(end, other) < 1e-6  # of Runge and Kutta's steps
+    assert abs(after - before) < 1e-6 * (1 + abs(before))
+    assert np.abs(np.asarray(end[:2] - q)).max() > 0.1
 
 
 @pytest.mark.slow

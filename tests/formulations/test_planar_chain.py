@@ -10,10 +10,12 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.formulations import (
     PlanarChain,
+    absolute_kinetic_gradient,
     absolute_mass_matrix,
     gravity_torques,
     kinetic_gradient,
     planar_link_inertia,
+    planar_link_mass_matrices,
     planar_links,
     planar_momentum_rates,
     relative_mass_matrix,
@@ -51,13 +53,18 @@ def _functions(links, beta, rate):
         (planar_link_inertia(links, alpha), absolute_mass_matrix(links, alpha), relative_mass_matrix(links, beta)),
         (kinetic_gradient(links, beta, rate), jax.grad(energy)(beta)),
         (gravity_torques(links, beta), -jax.grad(potential)(beta)),
+        (
+            planar_link_mass_matrices(links, alpha),
+            absolute_kinetic_gradient(links, alpha, rate),
+            jax.grad(lambda x: rate @ absolute_mass_matrix(links, x) @ rate / 2)(alpha),
+        ),
         planar_momentum_rates(links, alpha, absolute_mass_matrix(links, alpha) @ jnp.cumsum(rate), jnp.arange(3.0)),
     )
 
 
 def test_theorems():
     links = planar_links(model("planar"))
-    (inertia, absolute, relative), (gradient, slope), (torque, weight), (velocity, force) = _functions(
+    (inertia, absolute, relative), (gradient, slope), (torque, weight), parts, (velocity, force) = _functions(
         links, BETA, RATE
     )
     alpha = np.cumsum(BETA)
@@ -68,11 +75,15 @@ def test_theorems():
         for h in range(i):
             r[:2, h] = -arms[h][1], arms[h][0]
         r[2, i] = 1
-        assembled[: i + 1, : i + 1] += r.T @ np.asarray(inertia[i]) @ r
+        own = r.T @ np.asarray(inertia[i]) @ r  # equation 15
+        assembled[: i + 1, : i + 1] += own
+        assert relative_error(parts[0][i, : i + 1, : i + 1], own) < TOLERANCE  # equations 17 and 18
+        assert not np.any(parts[0][i, i + 1 :]) and not np.any(parts[0][i, :, i + 1 :])
     assert relative_error(absolute, assembled) < TOLERANCE
     u = np.tril(np.ones((3, 3)))
     assert relative_error(relative, u.T @ assembled @ u) < TOLERANCE
     assert relative_error(gradient, slope) < TOLERANCE
+    assert relative_error(parts[1], parts[2]) < TOLERANCE
     assert gradient[0] == 0
     assert relative_error(torque, weight) < TOLERANCE
     assert relative_error(velocity, np.cumsum(RATE)) < TOLERANCE
@@ -122,8 +133,30 @@ def test_axes_that_are_not_parallel_are_named():
         planar_links(jd.robots.panda())
 
 
-def test_single_precision_stays_single():
-    m = model("planar").astype(jnp.float32)
-    q = jnp.zeros(3, jnp.float32)
-    out = jax.eval_shape(lambda q: (PlanarChain().mass_matrix(m, q), PlanarChain().bias(m, q, q)), q)
-    assert {x.dtype for x in out} == {jnp.dtype("float32")}
+def _crossed():
+    builder = jd.ModelBuilder()
+    for name, parent, axis in (("a", "world", (0, 1, 0)), ("b", "a", (0, 1, 0)), ("c", "b", (0, 0.6, 0.8))):
+        builder.add_link(
+            name, parent, jd.joints.Revolute(axis), jd.spatial.sphere(0.1, mass=1.0), translation=(0.1, 0, 0)
+        )
+    return builder.build()
+
+
+def test_traced_axes_that_are_not_parallel_are_named():
+    """A model that is an argument of a compiled function is refused when it runs; one in a batch is enough."""
+    good, bad = jd.robots.double_pendulum(), _crossed()
+    links = jit(lambda m: planar_links(m).inertia)
+    assert np.isfinite(links(good)).all()
+    with pytest.raises(Exception, match="the axis of joint 'c_joint' is not parallel"):
+        links(bad).block_until_ready()
+
+
+def test_a_turned_leaf_does_not_turn_the_next_axis():
+    """Links fixed beside the chain have no say in the direction of its axes."""
+    builder = jd.ModelBuilder()
+    builder.add_link("a", "world", jd.joints.Revolute((0, 0, 1)), jd.spatial.sphere(0.1, mass=1.0))
+    builder.add_link("leaf", "a", jd.joints.Fixed(), jd.spatial.sphere(0.1, mass=1.0), rpy=(0.4, 0.5, 0.6))
+    builder.add_link("b", "a", jd.joints.Revolute((0, 0, 1)), jd.spatial.sphere(0.1, mass=1.0), translation=(1, 0, 0))
+    m = builder.build()
+    assert m.link_names.index("leaf") < m.link_names.index("b")
+    assert PlanarChain().covers(m) is None

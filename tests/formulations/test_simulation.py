@@ -1,16 +1,21 @@
 """`simulate` takes any formulation."""
 
+import functools as ft
+
+import diffrax
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxdyn as jd
 from jaxdyn.dynamics import FreeMotion
 from jaxdyn.formulations import ExactGradient, PlanarChain, SphericalChain, TwoPointGradient
 from jaxdyn.simulation import MomentumForm, System, Variational
-from tests.formulations._cases import model, state
+from tests.formulations._cases import COVERED, model, state
 from tests.oracles import relative_error
 
+jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 TRACES = []
 
 
@@ -33,6 +38,37 @@ def test_a_formulation_moves_a_robot():
     run(jax.tree.map(lambda x: 1.001 * x, m), FreeMotion(method=_counted))
     assert count
     assert len(TRACES) == count
+
+
+@ft.partial(jit, static_argnums=0)
+def _short(method, m, q, v):
+    run = jd.simulate(
+        System(m, motion=FreeMotion(method=method)), q, v, jnp.array([0.0, 0.06]), dt=0.03, solver=diffrax.Euler()
+    )
+    return run.q[-1], run.v[-1], run.status
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
+def test_every_formulation_moves_a_robot(method, robots):
+    """Two steps give the state that the default method gives; some of the robots have quaternions."""
+    m, (q, v, _, _) = model(robots[0]), state(robots[0])
+    *got, status = _short(method, m, q, v)
+    *wanted, _ = _short(None, m, q, v)
+    assert status == 0
+    for x, y in zip(got, wanted, strict=True):
+        assert relative_error(x, y) < 1e-10
+    assert np.abs(np.asarray(got[1]) - np.asarray(v)).max() > 1e-3
+
+
+def test_a_model_that_is_not_covered_is_named():
+    """Its numbers are looked at before they are traced."""
+    builder = jd.ModelBuilder()
+    for name, parent, axis in (("a", "world", (0, 1, 0)), ("b", "a", (0, 0.6, 0.8))):
+        builder.add_link(name, parent, jd.joints.Revolute(axis), jd.spatial.sphere(0.1, mass=1.0))
+    system = System(builder.build(), motion=FreeMotion(method=PlanarChain()))
+    with pytest.raises(jd.ModelError, match="PlanarChain.*'b_joint' is not parallel"):
+        jd.simulate(system, jnp.zeros(2), jnp.zeros(2), jnp.array([0.0, 1.0]), dt=0.1)
 
 
 def test_numbers_of_a_formulation_are_leaves():

@@ -5,19 +5,26 @@ import functools as ft
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
+import jaxdyn as jd
 from jaxdyn.formulations import (
+    PrincipalLinks,
     SpatialLinks,
     SphericalChain,
+    ThreePointGradient,
+    TwoPointGradient,
     angular_mass_matrix,
     gravity_gradient,
+    principal_links,
     rotation_slopes,
+    slope_products,
     spatial_link_inertia,
     spatial_links,
     spatial_momentum_rates,
 )
 from jaxdyn.joints import SphericalZYX
-from tests.formulations._cases import TOLERANCE, model
+from tests.formulations._cases import TOLERANCE, model, state
 from tests.oracles import relative_error
 
 jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -112,10 +119,97 @@ def test_centres_on_the_first_axis():
         assert np.abs(gradient[i] - [0, -9.81 * c2 * (m * g + after * o), 0]).max() < 1e-12  # the sign of (60)
 
 
-def test_links_of_a_model_and_precision():
-    links = spatial_links(model("balls"))
-    assert links.mass.shape == (2,)
-    m = model("balls").astype(jnp.float32)
-    q = jnp.zeros(6, jnp.float32)
-    out = jax.eval_shape(lambda q: (SphericalChain().mass_matrix(m, q), SphericalChain().bias(m, q, q)), q)
-    assert {x.dtype for x in out} == {jnp.dtype("float32")}
+def _principal():
+    """The same links in both forms."""
+    given = _links()
+    moments, arm, center = jnp.diagonal(given.second, axis1=1, axis2=2), given.arm[:, 0], given.center[:, 0]
+    first, whole = jnp.array([1.0, 0.0, 0.0]), moments[:, :, None] * jnp.eye(3)
+    down = jnp.array([0.0, 0.0, -9.81])
+    general = SpatialLinks(given.mass, whole, arm[:, None] * first, center[:, None] * first, down)
+    return PrincipalLinks(given.mass, moments, arm, center, jnp.asarray(9.81)), general
+
+
+@jit
+def _of_links(links, angles):
+    p = angular_mass_matrix(links, angles) @ RATE
+    return (
+        spatial_link_inertia(links, angles),
+        angular_mass_matrix(links, angles),
+        gravity_gradient(links, angles),
+        spatial_momentum_rates(links, angles, p, EFFORT),
+    )
+
+
+def test_principal_axes():
+    """Theorems 8, 10 and 12 (48, 57, 58 and 62) are cases of 6, 9 and 11."""
+    principal, general = _principal()
+    for x, y in zip(
+        jax.tree.leaves(_of_links(principal, ANGLES)), jax.tree.leaves(_of_links(general, ANGLES)), strict=True
+    ):
+        assert relative_error(x, y) < TOLERANCE
+
+
+def test_algorithm_1():
+    """Step 3: the block I_22 from six products (47), and from three of them in principal axes."""
+    slopes = rotation_slopes(ANGLES)
+    products = np.asarray(slope_products(slopes))
+    columns = np.asarray(slopes)  # [link, angle, row, column]
+    np.testing.assert_allclose(products[:, 4], np.einsum("nai,nbi->nab", columns[..., 1], columns[..., 2]), atol=1e-14)
+    for links in (_links(), _principal()[1]):
+        second, total = np.asarray(links.second), 0
+        for p, (h, k) in enumerate(zip(*np.triu_indices(3), strict=True)):
+            term = products[:, p] * second[:, h, k, None, None]
+            total = total + (term if h == k else term + term.transpose(0, 2, 1))
+        assert relative_error(spatial_link_inertia(links, ANGLES)[:, 3:, 3:], total) < TOLERANCE
+
+
+@ft.partial(jit, static_argnums=0)
+def _rough(kind, links, step):
+    p = angular_mass_matrix(links, ANGLES) @ RATE
+    return spatial_momentum_rates(links, ANGLES, p, EFFORT, kind(step))[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "order"), [(TwoPointGradient, 1), (ThreePointGradient, 2)])
+def test_numerical_gradients_of_a_chain(kind, order):
+    """The error falls with the power of the step that lemma 1 states, and is not zero."""
+    exact = _of_links(_links(), ANGLES)[-1][1]
+    coarse, fine = (np.abs(_rough(kind, _links(), step) - exact).max() for step in (2e-3, 1e-3))
+    assert abs(coarse / fine - 2**order) < 0.05 * 2**order
+    assert 1e-8 < fine < 1e-2 * np.abs(exact).max()
+
+
+@ft.partial(jit, static_argnums=0)
+def _bias(kind, m, q, v, step):
+    return SphericalChain(kind(step)).bias(m, q, v)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "order"), [(TwoPointGradient, 1), (ThreePointGradient, 2)])
+def test_numerical_gradients_of_the_formulation(kind, order):
+    m, (q, v, _, _) = model("balls"), state("balls")
+    exact = jd.bias_forces(m, q, v)
+    coarse, fine = (np.abs(_bias(kind, m, q, v, step) - exact).max() for step in (2e-3, 1e-3))
+    assert abs(coarse / fine - 2**order) < 0.05 * 2**order
+    assert 0 < fine < 1e-2 * np.abs(exact).max()
+
+
+def _rods(turned=False, gravity=(0, 0, -9.81)):
+    builder = jd.ModelBuilder(gravity=gravity)
+    body = jd.spatial.box((0.4, 0.05, 0.04), mass=1.0).moved((0.2, 0.0, 0.05 * turned))
+    for i in range(2):
+        joint = jd.joints.SphericalZYX()
+        builder.add_link(f"l{i}", f"l{i - 1}" if i else "world", joint, body, translation=(0.4 * i, 0, 0))
+    return builder.build()
+
+
+def test_links_of_a_model():
+    assert spatial_links(model("balls")).mass.shape == (2,)
+    links, m = principal_links(_rods()), _rods()
+    assert relative_error(links.second, jnp.diagonal(spatial_links(m).second, axis1=1, axis2=2)) < TOLERANCE
+    assert (float(links.arm[0]), float(links.gravity)) == (0.4, 9.81)
+    for other, fault in ((_rods(turned=True), "link 'l0' has products"), (_rods(gravity=(1, 0, -9)), "gravity is")):
+        with pytest.raises(jd.ModelError, match=fault):
+            principal_links(other)
+    with pytest.raises(jd.ModelError, match="outside of jit"):
+        jax.eval_shape(principal_links, m)
