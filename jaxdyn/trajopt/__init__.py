@@ -8,6 +8,8 @@ from jaxdyn.trajopt._ilqr_solve import ilqr as ilqr
 from jaxdyn.trajopt._ilqr_solve import tracking_law as tracking_law
 from jaxdyn.trajopt._interior_point import Progress as Progress
 from jaxdyn.trajopt._interior_point_solve import solve as solve
+from jaxdyn.trajopt._ipopt import ipopt as ipopt
+from jaxdyn.trajopt._mesh import Refinement as Refinement
 from jaxdyn.trajopt._mesh import interval_errors as interval_errors
 from jaxdyn.trajopt._mesh import refined_mesh as refined_mesh
 from jaxdyn.trajopt._mesh import solve_refined as solve_refined
@@ -52,6 +54,7 @@ from jaxdyn.trajopt._result import SolveStatus as SolveStatus
 from jaxdyn.trajopt._result import Violation as Violation
 from jaxdyn.trajopt._shooting_multiple import MultipleShooting as MultipleShooting
 from jaxdyn.trajopt._shooting_multiple import rk4 as rk4
+from jaxdyn.trajopt._single_shooting import ShootingProgress as ShootingProgress
 from jaxdyn.trajopt._single_shooting import single_shooting as single_shooting
 from jaxdyn.trajopt._splines import Spline as Spline
 from jaxdyn.trajopt._splines import waypoint_spline as waypoint_spline

@@ -17,12 +17,18 @@ import numpy as np
 from jaxdyn.trajopt._problem import Problem
 from jaxdyn.trajopt._transcription import (
     AbstractTranscription,
+    Label,
+    dynamics_labels,
+    force_labels,
     held,
+    invariant_labels,
     layout_of,
     node,
     num_forces,
     num_invariants,
+    path_labels,
     path_limits,
+    rate_labels,
 )
 
 
@@ -32,6 +38,14 @@ class Trapezoidal(AbstractTranscription):
     @property
     def explicit(self) -> bool:
         return True
+
+    @property
+    def nodes_first(self) -> bool:
+        return True
+
+    @property
+    def order(self) -> int:
+        return 3
 
     def layout(self, problem):
         inner, dependent = _corrections(problem, 0)
@@ -50,6 +64,12 @@ class Trapezoidal(AbstractTranscription):
 
     def row_limits(self, problem, layout):
         return row_limits(problem, 1, 1)
+
+    def rows(self, problem, layout):
+        return (*path_labels(problem, 0.0), *rate_labels(problem, 0.5))
+
+    def equations(self, problem, layout):
+        return (*force_labels(problem, 1.0), *invariant_labels(problem, 1.0), *dynamics_labels(problem, layout))
 
     def inner_limits(self, problem, layout):
         return no_limits(len(layout.inner), problem.dtype)
@@ -73,6 +93,14 @@ class HermiteSimpson(AbstractTranscription):
     @property
     def explicit(self) -> bool:
         return self.separated
+
+    @property
+    def nodes_first(self) -> bool:
+        return True
+
+    @property
+    def order(self) -> int:
+        return 4
 
     def layout(self, problem):
         d, n = problem.dynamics, problem.nx if self.separated else 0
@@ -105,6 +133,16 @@ class HermiteSimpson(AbstractTranscription):
 
     def row_limits(self, problem, layout):
         return row_limits(problem, 2, 2)
+
+    def rows(self, problem, layout):
+        paths = *path_labels(problem, 0.0), *path_labels(problem, 0.5)
+        return *paths, *rate_labels(problem, 0.0), *rate_labels(problem, 1.0)
+
+    def equations(self, problem, layout):
+        middle = [Label("dynamics", x, 0.5) for x in problem.dynamics.state_names * self.separated]
+        middle += force_labels(problem, 0.5)
+        ends = force_labels(problem, 1.0) + invariant_labels(problem, 1.0)
+        return *middle, *ends, *dynamics_labels(problem, layout)
 
     def inner_limits(self, problem, layout):
         b = problem.bounds

@@ -11,15 +11,22 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from jaxdyn.trajopt._result import Solution
+from jaxdyn.trajopt._result import Solution, SolveStatus
+
+_UNSOLVED = "a trajectory is not optimal; without throw=True its status, violations and residuals say why"
 
 
-def called(method: Callable[..., Solution], arguments: Any) -> Solution:
-    """`method(arguments)`: compiled, with the seconds of compiling and running, or as part of the program around it."""
+def called(method: Callable[..., Solution], arguments: Any, throw: bool) -> Solution:
+    """`method(arguments)`: compiled, with the seconds of compiling and running, or as part of the program around it.
+
+    With `throw` a problem that is not solved raises `ConvergenceError`; inside of a transformation, whose values are
+    not known yet, an error of equinox when the program runs.
+    """
     numbers, structure = eqx.partition(arguments, eqx.is_array)
     leaves, treedef = jax.tree.flatten(numbers)
     if any(isinstance(x, Tracer) for x in leaves):
-        return method(arguments)
+        solution = _inside(method, arguments)
+        return eqx.error_if(solution, solution.status != SolveStatus.SOLVED, _UNSOLVED) if throw else solution
     shapes = tuple((x.shape, x.dtype, x.weak_type) for x in map(jnp.asarray, leaves))
     static, form = jax.tree.flatten(structure)
     misses = _compiled.cache_info().misses
@@ -28,8 +35,16 @@ def called(method: Callable[..., Solution], arguments: Any) -> Solution:
     start = time.perf_counter()
     arrays = jax.block_until_ready(run(*leaves))
     elapsed = time.perf_counter() - start
+    jax.effects_barrier()  # all lines of progress are shown before the result is
     solution = eqx.combine(jax.tree.unflatten(out[0], arrays), out[1])
-    return dataclasses.replace(solution, compile_seconds=seconds if fresh else 0.0, run_seconds=elapsed)
+    solution = dataclasses.replace(solution, compile_seconds=seconds if fresh else 0.0, run_seconds=elapsed)
+    return solution.checked() if throw else solution
+
+
+@eqx.filter_jit
+def _inside(method, arguments):
+    """Traced once for each structure and shape: `jax.grad` of a plain function is not compiled at every call."""
+    return method(arguments)
 
 
 @functools.lru_cache(maxsize=64)

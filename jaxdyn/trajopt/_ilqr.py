@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxdyn.trajopt._ilqr_backward import Gains, within
 from jaxdyn.trajopt._ilqr_stage import (
@@ -35,6 +36,7 @@ from jaxdyn.trajopt._ilqr_stage import (
 )
 from jaxdyn.trajopt._problem import Problem
 from jaxdyn.trajopt._result import SolveStatus
+from jaxdyn.trajopt._shooting_form import free_states
 
 _STEPS = 11
 _MAX_REGULAR = 1e8
@@ -111,7 +113,7 @@ def violations(problem: Problem, x, u):
     """By how much the rows of all nodes and of the end are outside of their limits, and the controls."""
     t, _ = times_of(problem, u.shape[0])
     inner = jax.vmap(lambda t, x, u: outside(rows(problem, t, x, u), row_limits(problem)))(t, x[:-1], u)
-    inner = inner.at[0, : problem.nx].set(0)  # the start is given
+    inner = inner.at[0, np.array(problem.start.rows, int)].set(0)  # what is given at the start
     c = end_rows(problem, problem.duration, x[-1], u[-1])
     return inner, outside(c, end_limits(problem, c.shape[0]))
 
@@ -140,16 +142,16 @@ def room_of(problem: Problem, u):
 
 def _passed(problem: Problem, options: Options, s: Iterate, stages, end, gaps):
     """The linear-quadratic problem solved: without second derivatives of the dynamics where it has no minimum."""
-    room = room_of(problem, s.u)
-    found = within(stages, end, gaps, room, s.held, s.regular)
+    room, free = room_of(problem, s.u), free_states(problem)
+    found = within(stages, end, gaps, room, s.held, s.regular, free)
     if not options.exact:
         return found
     plain = stages._replace(bend=jnp.zeros_like(stages.bend)), end._replace(bend=jnp.zeros_like(end.bend))
-    return jax.lax.cond(found[0].bad, lambda: within(*plain, gaps, room, s.held, s.regular), lambda: found)
+    return jax.lax.cond(found[0].bad, lambda: within(*plain, gaps, room, s.held, s.regular, free), lambda: found)
 
 
-def _led(problem: Problem, s: Iterate, gains: Gains, stages, gaps, alpha):
-    """States and controls after a step of length alpha in the linear model."""
+def _led(problem: Problem, s: Iterate, gains: Gains, stages, gaps, first, alpha):
+    """States and controls after a step of length alpha in the linear model; `first` moves the start."""
     low, high = room_of(problem, s.u)
 
     def forth(dx, row):
@@ -159,11 +161,11 @@ def _led(problem: Problem, s: Iterate, gains: Gains, stages, gaps, alpha):
         return new, (new, du)
 
     rows = (stages.jacobian, low, high, gaps, gains.feedforward, gains.feedback)
-    _, (dx, du) = jax.lax.scan(forth, jnp.zeros_like(s.x[0]), rows)
+    _, (dx, du) = jax.lax.scan(forth, alpha * first, rows)
     b = problem.bounds
     # exactly at the limit, not but for rounding
     u = jnp.where(du <= low, b.lower_control, jnp.where(du >= high, b.upper_control, s.u + du))
-    return jnp.concatenate([s.x[:1], s.x[1:] + dx]), u
+    return jnp.concatenate([s.x[:1] + alpha * first, s.x[1:] + dx]), u
 
 
 def _merit(problem: Problem, s: Iterate, weight, x, u):
@@ -175,7 +177,7 @@ def _merit(problem: Problem, s: Iterate, weight, x, u):
     return jnp.sum(costs) + last + weight * jnp.sum(jnp.abs(new - x[1:]))
 
 
-def _searched(problem: Problem, s: Iterate, gains: Gains, stages, gaps, merit, slope, weight):
+def _searched(problem: Problem, s: Iterate, gains: Gains, stages, gaps, first, merit, slope, weight):
     """The longest step that lowers the merit, and its length, zero if there is none."""
     rounding = 8 * jnp.finfo(s.x.dtype).eps * jnp.abs(merit)
 
@@ -186,7 +188,7 @@ def _searched(problem: Problem, s: Iterate, gains: Gains, stages, gaps, merit, s
     def halve(state):
         *_, k = state
         alpha = 0.5 ** k.astype(s.x.dtype)
-        x, u = _led(problem, s, gains, stages, gaps, alpha)
+        x, u = _led(problem, s, gains, stages, gaps, first, alpha)
         return x, u, _merit(problem, s, weight, x, u) <= merit + 1e-4 * alpha * slope + rounding, k + 1
 
     x, u, fits, k = jax.lax.while_loop(go, halve, (s.x, s.u, jnp.asarray(False), jnp.asarray(0)))
@@ -220,7 +222,7 @@ def _iterate(problem: Problem, options: Options, s: Iterate) -> Iterate:
     cost = jnp.sum(stages.cost) + end.cost
     weight = _weight(line.costate, line.slope, size)
     merit, slope = cost + weight * size, line.slope - weight * size
-    x, u, length = _searched(problem, s, gains, stages, gaps, merit, slope, weight)
+    x, u, length = _searched(problem, s, gains, stages, gaps, line.dx[0], merit, slope, weight)
     length = jnp.where(gains.bad | (slope >= 0), 0, length)
     optimality = jnp.where(gains.bad, jnp.inf, -slope / (1 + jnp.abs(cost)))
     trial = _Trial(x, u, length, gains.bad, cost, _largest(gaps), _largest(*violations(problem, s.x, s.u)), optimality)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import cho_solve
 
 from jaxdyn.trajopt._ilqr_stage import Expansion
@@ -109,13 +110,37 @@ def along(stages: Expansion, end: Expansion, gaps, gains: Gains, start=None) -> 
     return Line(slope, costate, pull, jnp.concatenate([start[None], dx]), dz[:, n:])
 
 
-def within(stages: Expansion, end: Expansion, gaps, room, held, regular) -> tuple[Gains, Line, Any]:
-    """Gains and step with the controls in their ranges, and which ones are held, beginning with a guess of these."""
+def opened(gains: Gains, free, given, regular):
+    """The change of the first state: `given`, but where it is `free` (numbers, static) the one that costs least.
+
+        S_ff d_f = -(s_f + S_fg d_g)
+
+    The second result tells whether S_ff is not positive definite.
+    """
+    if len(free) == 0:
+        return given, jnp.asarray(False)
+    curvature, given = gains.curvature[0], given.at[free].set(0)
+    slope = (gains.costate[0] + curvature @ given)[free]
+    own = curvature[np.ix_(free, free)]
+    largest = jnp.max(jnp.abs(jnp.diagonal(own)))
+    eye = jnp.eye(len(free), dtype=own.dtype)
+    lower = jnp.linalg.cholesky(own + regular * jnp.where(largest > 0, largest, 1) * eye)
+    worse = ~jnp.all(jnp.isfinite(lower))
+    step = -cho_solve((jnp.where(worse, eye, lower), True), slope)
+    return given.at[free].set(jnp.where(worse, 0, step)), worse
+
+
+def within(stages: Expansion, end: Expansion, gaps, room, held, regular, free=()) -> tuple[Gains, Line, Any]:
+    """Gains and step with the controls in their ranges, and which ones are held, beginning with a guess of these.
+
+    `free` are the numbers of the states that are free at the start.
+    """
     low, high = room
 
     def passed(held):
         gains = backward(stages, end, gaps, room, held, regular)
-        return gains, along(stages, end, gaps, gains)
+        first, worse = opened(gains, free, jnp.zeros_like(end.gradient), regular)
+        return gains._replace(bad=gains.bad | worse), along(stages, end, gaps, gains, first)
 
     def go(state):
         _, _, _, changed, k = state

@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxdyn.trajopt._ilqr import Iterate, Options, expanded, iterate, start_iterate, times_of
-from jaxdyn.trajopt._ilqr_backward import along, backward
+from jaxdyn.trajopt._ilqr_backward import along, backward, opened
 from jaxdyn.trajopt._ilqr_stage import Multipliers, end_limits, end_rows, outside, row_limits, rows, step
 from jaxdyn.trajopt._problem import Problem
 from jaxdyn.trajopt._sensitivity import implicit
+from jaxdyn.trajopt._shooting_form import free_states
 
 _SWEEPS = 5
 
@@ -34,12 +35,12 @@ def optimised(problem: Problem, options: Options, x, u, multipliers: Multipliers
         s = iterate(problem, given, start_iterate(problem, given, *guess))
         return s, (s.x, s.u)
 
-    moved = lambda leaves, s: _moved(build(leaves), jax.lax.stop_gradient(build(leaves)), s)
+    moved = lambda leaves, s: moved_trajectory(build(leaves), jax.lax.stop_gradient(build(leaves)), s)
     s, (x, u) = implicit(run, moved, leaves, (traced, x, u, multipliers, costate))
     return s._replace(x=x, u=u)
 
 
-def _moved(problem: Problem, still: Problem, s: Iterate):
+def moved_trajectory(problem: Problem, still: Problem, s: Iterate):
     """States and controls after one step of Newton's method for a problem, with the matrix of the problem `still`."""
     m, b = s.multipliers, problem.bounds
     exact = Options(None, None, None, None, None, True)
@@ -53,20 +54,23 @@ def _moved(problem: Problem, still: Problem, s: Iterate):
     zero = jnp.zeros((), s.x.dtype)
 
     def sweep(carry, _):
-        *_, y, y_end = carry
+        *_, y, y_end, bad = carry
         by_row = jnp.einsum("kij,ki->kj", slopes, y + m.penalty * miss)
         by_end = end_slopes.T @ (y_end + m.penalty * end_miss)
         now = stages._replace(gradient=pull + by_row), end._replace(gradient=end_pull + by_end)
         gains = backward(*now, gaps, room, s.held, zero)
-        line = along(*now, gaps, gains, first)
+        start, worse = opened(gains, free_states(problem), first, zero)
+        line = along(*now, gaps, gains, start)
         dz = jnp.concatenate([line.dx[:-1], line.du], 1)
         y = y + m.penalty * (miss + jnp.einsum("kij,kj->ki", slopes, dz))
         y_end = y_end + m.penalty * (end_miss + end_slopes @ line.dx[-1])
-        return (line.dx, line.du, y, y_end), None
+        return (line.dx, line.du, y, y_end, bad | gains.bad | worse), None
 
-    start = jnp.zeros_like(s.x), jnp.zeros_like(s.u), jnp.zeros_like(miss), jnp.zeros_like(end_miss)
-    (dx, du, *_), _ = jax.lax.scan(sweep, start, None, length=_SWEEPS)
-    return s.x + dx, s.u + du
+    none = jnp.asarray(False)
+    begin = jnp.zeros_like(s.x), jnp.zeros_like(s.u), jnp.zeros_like(miss), jnp.zeros_like(end_miss), none
+    (dx, du, _, _, bad), _ = jax.lax.scan(sweep, begin, None, length=_SWEEPS)
+    known = jnp.where(bad, jnp.nan, 1).astype(s.x.dtype)  # no derivative where there is no strict minimum
+    return s.x + known * dx, s.u + known * du
 
 
 def _held_rows(c, y, rho, limits):

@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
@@ -25,9 +24,9 @@ from jaxdyn.trajopt._ilqr import (
 from jaxdyn.trajopt._ilqr_sensitivity import optimised
 from jaxdyn.trajopt._ilqr_stage import Multipliers, augmented, end_limits, end_rows, row_limits, rows, step
 from jaxdyn.trajopt._problem import Problem
-from jaxdyn.trajopt._problem_dynamics import AbstractConstrainedDynamics
 from jaxdyn.trajopt._result import Residual, Solution, largest
-from jaxdyn.trajopt._transcription import path_sizes
+from jaxdyn.trajopt._shooting_form import carried, check_simulated, restored, with_start
+from jaxdyn.trajopt._transcription import boundary_names, path_sizes
 
 
 class FeedbackGains(eqx.Module):
@@ -55,13 +54,16 @@ def ilqr(
 ) -> Solution:
     """The optimum of a problem by differential dynamic programming, with controls held over equal `intervals`.
 
-    The horizon and the whole start have to be given. Ranges of controls are kept exactly, by an active set; ranges of
-    states, path constraints and conditions at the end by an augmented Lagrangian with `penalty` at first, multiplied by
-    `growth` when it helps too little. Steps are those of the linear model of the dynamics, so that the trajectory has
-    gaps on the way, as in multiple shooting, and an unstable system does not run away from its guess.
+    States at the start may be given in part, the horizon may be free, and rates of controls limited; such controls are
+    linear, and kept in their ranges as states are (`_shooting_form`). Otherwise ranges of controls are kept exactly, by
+    an active set; ranges of states, path constraints and conditions at the end by an augmented Lagrangian with
+    `penalty` at first, multiplied by `growth` when it helps too little. Steps are those of the linear model of the
+    dynamics, so that the trajectory has gaps on the way, as in multiple shooting, and an unstable system does not run
+    away from its guess.
 
     * `second_order`: second derivatives of dynamics and constraints are taken, wherever a minimum is left with them.
       Convergence is then quadratic, not linear; they cost time to compile, and about as much again in an iteration.
+      A free horizon always takes them.
     * The guess of states need not be a motion; with `feasible_start` it is replaced by the motion under the guess of
       controls.
     * `tolerance`, by default 1e-7 in float64 and 1e-4 in float32: of the decrease of the cost that an iteration can
@@ -72,7 +74,7 @@ def ilqr(
     differentiable in every number of the problem, by the conditions of optimality (`_ilqr_sensitivity`); what binds
     stays binding. `details.feedback` are the gains along the trajectory, which `tracking_law` turns into a controller.
     """
-    check_fixed(problem, "differential dynamic programming")
+    check_simulated(problem, "differential dynamic programming")
     problem = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, problem)
     dtype = problem.dtype
     if tolerance is None:
@@ -80,38 +82,33 @@ def ilqr(
     show = _printed if progress is True else (progress or None)
     number = lambda x: jnp.asarray(x, dtype)
     args = problem, number(tolerance), number(penalty), number(growth), jnp.asarray(max_iterations), multipliers
-    solution = called(_solution, (args, (intervals, feasible_start, show, second_order)))
-    if isinstance(solution.status, Tracer):
-        return solution
-    return solution.checked() if throw else solution
+    return called(_solution, (args, (intervals, feasible_start, show, second_order)), throw)
 
 
 def check_fixed(problem: Problem, method: str):
-    """Refuses what a method that simulates from a given start over a given time cannot do."""
+    """Refuses what a method that plans from a measured state over a given time cannot do."""
+    check_simulated(problem, method)
     why = None
     if problem.free_duration:
         why = "its horizon is free"
-    elif not all(problem.start.fixed) or problem.start.condition is not None:
+    elif not all(problem.start.fixed):
         why = "its start is not given in all states"
     elif problem.coupling is not None:
         why = "it couples start and end"
     elif problem.bounds.control_rate is not None:
         why = "it limits rates of controls"
-    elif not (problem.start_control.free and problem.end_control.free):
-        why = "it gives controls at its ends"
-    elif isinstance(problem.dynamics, AbstractConstrainedDynamics):
-        why = f"it integrates {type(problem.dynamics).__name__}, whose forces are unknowns"
     if why:
-        raise ModelError(f"{method} cannot take this problem: {why}; use jaxdyn.trajopt.solve")
+        raise ModelError(f"{method} cannot take this problem: {why}")
 
 
 def _solution(arguments) -> Solution:
     args, (intervals, feasible, show, exact) = arguments
     problem, tolerance, penalty, growth, count, multipliers = args
-    options = Options(tolerance, penalty, growth, count, show, exact)
-    frozen = jax.lax.stop_gradient(problem)
-    x, u = guess(frozen, intervals, feasible)
-    return described(problem, optimised(problem, options, x, u, multipliers))
+    # a free horizon bends the dynamics, so that first derivatives alone hardly converge
+    options = Options(tolerance, penalty, growth, count, show, exact or problem.free_duration)
+    own, parts = carried(problem)
+    x, u = guess(jax.lax.stop_gradient(own), intervals, feasible)
+    return restored(problem, described(own, optimised(own, options, x, u, multipliers)), parts)
 
 
 def guess(problem: Problem, intervals: int, feasible: bool):
@@ -120,7 +117,7 @@ def guess(problem: Problem, intervals: int, feasible: bool):
     x, _ = problem.guess.at(s)
     _, u = problem.guess.at((s[1:] + s[:-1]) / 2)
     u = jnp.clip(u, problem.bounds.lower_control, problem.bounds.upper_control)
-    x = x.at[0].set(problem.start.value)
+    x = with_start(problem, x)
     return (rollout(problem, x[0], u) if feasible else x), u
 
 
@@ -151,7 +148,7 @@ def _cost(problem: Problem, s: Iterate):
     b, m = problem.bounds, s.multipliers
     t, h = times_of(problem, s.u.shape[0])
     u = jnp.where(s.held < 0, b.lower_control, jnp.where(s.held > 0, b.upper_control, s.u))
-    x = s.x.at[0].set(problem.start.value)
+    x = with_start(problem, s.x)
     after, costs = jax.vmap(lambda t, x, u: step(problem, t, h, x, u))(t, x[:-1], u)
     defects = jnp.sum(s.costate * (after - s.x[1:]))
     limits = row_limits(problem)
@@ -175,11 +172,12 @@ def residuals(problem: Problem, x, u, t) -> tuple[Residual, ...]:
     after = jax.vmap(lambda t, x, u: step(problem, t, h, x, u)[0])
     gaps = jnp.abs(after(t[:-1], x[:-1], u) - x[1:])
     last = jnp.abs(end[None, size:])
+    ends = boundary_names(problem.end, d.state_names)
     out = [
         Residual("dynamics", d.state_names, t[:-1], gaps),
         Residual("bounds", d.state_names, t, both[:, :nx]),
         Residual("path constraints", names, t, both[:, nx:]),
-        Residual("end", tuple(f"row {k}" for k in range(last.shape[1])), t[-1:], last),
+        Residual("end", ends, t[-1:], last),
     ]
     return tuple(r for r in out if r.amount.size)
 
@@ -192,9 +190,11 @@ def tracking_law(model: Model, solution: Solution) -> TrackingFeedback:
     inputs = getattr(solution.problem.dynamics, "inputs", None)
     if inputs is None:
         raise ModelError(f"{type(solution.problem.dynamics).__name__} drives no joints; tracking_law needs a Robot")
+    if solution.problem.bounds.control_rate is not None:
+        raise ModelError("tracking_law needs gains of controls; with limited rates the gains are those of the rates")
     q, v = solution.x[:, : model.nq], solution.x[:, model.nq :]
     plan = Plan(solution.t, q, v, solution.u @ inputs.T, hold=True)
-    gain = -solution.details.feedback
+    gain = -solution.details.feedback[:, :, : solution.x.shape[1]]  # without that of a free horizon
     return TrackingFeedback(model, plan, jnp.concatenate([gain, gain[-1:]]), inputs)
 
 

@@ -99,6 +99,7 @@ class Loop(NamedTuple):
 def optimise(program: Program, tolerance, max_iterations: int, progress: Callable | None, mu) -> Loop:
     """Runs the method from the program's guess; nothing in it is differentiated. The status is -1 while it runs."""
     limits = program.limits()
+    sound = jnp.stack([jnp.all(jnp.isfinite(x)) for x in program.guess()]).all()
 
     def body(loop: Loop) -> Loop:
         it = loop.it
@@ -109,7 +110,7 @@ def optimise(program: Program, tolerance, max_iterations: int, progress: Callabl
         at = relaxed(loop.restoration, it.s, it.m, values), relaxed_slopes(loop.restoration, it.s, it.m, values, d)
         e = errors(limits, loop.it, *at)
         loop = loop._replace(errors=e, values=values)
-        loop = loop._replace(status=_status(loop, tolerance, max_iterations))
+        loop = loop._replace(status=_status(loop, sound, tolerance, max_iterations))
         if progress is not None:
             shown = (loop.count, values.cost / loop.scale, e.primal, e.dual, loop.mu, loop.regular, loop.step)
             jax.debug.callback(_counted(progress), Progress(*shown))
@@ -130,7 +131,7 @@ def scaled(values: Values, d: Slopes, scale) -> tuple[Values, Slopes]:
 
 
 def _empty(program: Program, limits, mu) -> Loop:
-    s, m = inside(limits, *program.guess(), mu)
+    s, m = inside(limits, *(jnp.where(jnp.isfinite(x), x, 0) for x in program.guess()), mu)
     dtype = s.dtype
     zeros = lambda tree: jax.tree.map(lambda x: jnp.zeros(x.shape, dtype), tree)
     values = zeros(jax.eval_shape(program.values, s, m))
@@ -155,7 +156,7 @@ def _with_start(limits, loop: Loop, values: Values, d: Slopes) -> Loop:
     return loop._replace(it=it, scale=jnp.where(first, scale, loop.scale))
 
 
-def _status(loop: Loop, tolerance, max_iterations: int):
+def _status(loop: Loop, sound, tolerance, max_iterations: int):
     e, r = loop.errors, loop.restoration
     feasible = ~r.on & (e.primal <= jnp.sqrt(tolerance))
     finite = jnp.isfinite(e.dual) & jnp.isfinite(e.primal) & jnp.isfinite(loop.values.cost)
@@ -163,7 +164,7 @@ def _status(loop: Loop, tolerance, max_iterations: int):
     status = jnp.where((loop.failures > 8) | (r.on & (r.rounds >= ROUNDS)), stuck, -1)
     status = jnp.where(loop.count >= max_iterations, SolveStatus.MAX_ITERATIONS, status)
     status = jnp.where(~r.on & ~loop.fresh & (total(e, 0.0) <= tolerance), SolveStatus.SOLVED, status)
-    return jnp.where(finite, status, SolveStatus.NOT_FINITE)
+    return jnp.where(finite & sound, status, SolveStatus.NOT_FINITE)
 
 
 def _advanced(program: Program, limits, loop: Loop, seen: Seen, original: Slopes, at, tolerance) -> Loop:
@@ -176,7 +177,7 @@ def _advanced(program: Program, limits, loop: Loop, seen: Seen, original: Slopes
     blocks = chosen(fresh, identity(blocks), stiffened(blocks, it, d))
     f, size, _ = regularised(program, blocks, loop.regular, loop.least, r.on)
     met = jax.tree.map(lambda x: jnp.where(fresh, 0, x), values)
-    direction = directed(program, f, d, it, met, misfits(limits, it, values), mu, fresh)
+    direction = directed(program.layout.shape, f, d, it, met, misfits(limits, it, values), mu, fresh)
     trial, before = _search(program, limits, loop, at, f, direction)
     trial = trial._replace(it=chosen(fresh, multiplied(it, direction.step), safeguarded(trial.it, mu)))
     return _followed(limits, loop, trial, before, size, tolerance)
@@ -289,12 +290,12 @@ def _search(program: Program, limits, loop: Loop, at, f, direction: Direction) -
         accepted, augment = _acceptable(loop.filter, before, after, slope, length, worst)
         worse = (trial.tried == 0) & ~accepted & (after[0] >= before[0])
 
-        def correct(_):
-            both = lambda a, b: jax.tree.map(lambda a, b: length * a + b, a, b)
-            right = now._replace(c=both(now.c, values.c), b0=both(now.b0, values.b0), bN=both(now.bN, values.bN))
-            return directed(program, f, d, it, right, both(gap, misfits(limits, new, values)), mu)
-
-        following = jax.lax.cond(worse, correct, lambda _: direction, None)
+        # a second-order correction, for the violations after the full step
+        both = lambda a, b: jax.tree.map(lambda a, b: length * a + b, a, b)
+        right = now._replace(c=both(now.c, values.c), b0=both(now.b0, values.b0), bN=both(now.bN, values.bN))
+        missed = both(gap, misfits(limits, new, values))
+        correct = lambda: directed(program.layout.shape, f, d, it, right, missed, mu)
+        following = jax.lax.cond(worse, correct, lambda: direction)
         shorter = jnp.where(trial.corrected | ~worse, trial.length / 2, trial.length)
         shorter = jnp.where(worse, 1.0, jnp.where(trial.corrected, longest_step / 2, shorter))
         shorter = jnp.where(accepted, length, shorter)

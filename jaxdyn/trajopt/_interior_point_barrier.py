@@ -22,7 +22,7 @@ from jaxdyn.trajopt._interior_point_program import (
     gradients,
     stationarity,
 )
-from jaxdyn.trajopt._riccati import Blocks, Factors, Right, Step, factorised, solved
+from jaxdyn.trajopt._riccati import Blocks, Factors, Right, Shape, Step, factorised, solved
 
 
 class Side(NamedTuple):
@@ -190,7 +190,7 @@ def identity(blocks: Blocks) -> Blocks:
     )
 
 
-def directed(program: Program, f: Factors, d: Slopes, it: Iterate, values: Values, gap, mu, first=False) -> Direction:
+def directed(shape: Shape, f: Factors, d: Slopes, it: Iterate, values: Values, gap, mu, first=False) -> Direction:
     """Newton's direction for equations `values`, misfits `gap` and barrier parameter mu."""
 
     def pushed(side, misfit):  # multiplier that a step of zero would have
@@ -203,7 +203,7 @@ def directed(program: Program, f: Factors, d: Slopes, it: Iterate, values: Value
 
     y = mapped(lambda z, y: z - y, pushed(it.high, gap[1]), pushed(it.low, gap[0]))
     g, g0, gN = gradients(d, Weights(it.c, it.b0, it.bN, y))
-    step = solved(program.layout.shape, f, Right(g, values.c, g0, values.b0, gN, values.bN))
+    step = solved(shape, f, Right(g, values.c, g0, values.b0, gN, values.bN))
     z = jnp.concatenate([step.s[:-1], step.m, step.s[1:]], axis=1)
     moved = Ranged(step.s, step.m, jnp.einsum("kij,kj->ki", d.rows, z), d.end @ step.s[-1])
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._types import Array, Float
+from jaxdyn.trajopt._interior_point_instants import curvatures, everywhere
 from jaxdyn.trajopt._problem import Problem
 from jaxdyn.trajopt._problem_dynamics import AbstractImplicit
 from jaxdyn.trajopt._riccati import Blocks
@@ -224,6 +225,11 @@ class Program(eqx.Module):
         rows = path_rows(self.problem, at.t, at.x, at.u) if self.layout.nu else jnp.zeros(0, s.dtype)
         return self.problem.final_cost(at.t, at.x), end_residual(self.problem, self.layout, s), rows
 
+    def _last(self, s):
+        """The instant of the end."""
+        at = node(self.problem, self.layout, jnp.ones((), s.dtype), s)
+        return jnp.concatenate([at.t[None], at.x, at.u])
+
     def start(self, s, field):
         """Equations of the start, and the instant they looked at."""
         recorder = _Recorder(self, field)
@@ -260,7 +266,7 @@ class Program(eqx.Module):
         """Everything at a point."""
         z = joined(s, m)
         if self.transcription.explicit:
-            seen, first = _everywhere(self.point, self._instants(s, m))
+            seen, first = everywhere(self.point, self.transcription.nodes_first, *self._instants(s, m))
             look = lambda at, z, f: self.interval(at, z, lambda k, p: f[k])[0]
             cost, c, rows = jax.vmap(look)(self.intervals, z, seen)
         else:
@@ -273,7 +279,7 @@ class Program(eqx.Module):
 
     def seen(self, s, m) -> Seen:
         """The problem and its first derivatives at all instants."""
-        return Seen(*_everywhere(self._sight, self._instants(s, m)))
+        return Seen(*everywhere(self._sight, self.transcription.nodes_first, *self._instants(s, m)))
 
     def slopes(self, s, m, seen: Seen) -> tuple[Values, Slopes]:
         """Values and first derivatives at a point."""
@@ -315,17 +321,23 @@ class Program(eqx.Module):
         weight, _ = arrive(self.intervals, z, jnp.zeros_like(seen.inner.value), seen.inner, c, y)
         extra = None if seen.start is None else jnp.zeros_like(seen.start.value)
         weight_first = None if extra is None else jax.grad(first, 1, has_aux=True)(s[0], extra)[0]
-        curve, curve_first = _everywhere(self._curvature, seen, (weight, weight_first))
-        H = jax.vmap(_second(lagrangian))(self.intervals, z, curve, jnp.zeros_like(weight), seen.inner, c, y)
+        shared = self.transcription.nodes_first
+        curve, curve_first, curve_last = curvatures(self._curvature, shared, seen, (weight, weight_first))
+        looked = [j for j in range(weight.shape[1]) if j != 1 or not shared]
+        H = jax.vmap(_second(lagrangian, looked))(self.intervals, z, curve, jnp.zeros_like(weight), seen.inner, c, y)
         H0 = _second(lambda _, s, extra: first(s, extra))(None, s[0], curve_first, extra)
         HN = jax.jacfwd(jax.jacrev(last))(s[-1])
+        if curve_last is not None:
+            moves = jax.jacfwd(self._last)(s[-1])
+            HN = HN + moves.T @ curve_last @ moves
         return Blocks(H, d.c, H0, d.b0, HN, d.bN)
 
 
-def _second(f):
+def _second(f, looked=None):
     """Second derivatives of a sum in its second argument, with those `curve` at the instants that it looks at.
 
-    `f(at, z, ...)` returns the sum, made with a linear model of the problem at each instant, and the instants.
+    `f(at, z, ...)` returns the sum, made with a linear model of the problem at each instant, and the instants, of
+    which `curve` has those that are `looked` at, by default all.
     """
 
     def out(at, z, curve, *rest):
@@ -333,6 +345,7 @@ def _second(f):
         if curve is None:
             return own
         moves = jax.jacfwd(lambda z: f(at, z, *rest)[1])(z)
+        moves = moves if looked is None else jnp.stack([moves[j] for j in looked])
         half = curve @ moves
         flat = lambda x: x.reshape(-1, z.shape[0])
         return own + flat(moves).T @ flat(half)
@@ -350,18 +363,6 @@ def _nth(sights: Sight, k: int) -> Sight:
 
 def _linear(around: Sight, p):
     return around.value + around.slope @ (p - around.at)
-
-
-def _everywhere(f, *args):
-    """f at all instants, one batch: those of the intervals `(N, K, ...)` and that of the start, which may be None."""
-    inner, start = zip(*args, strict=True)
-    n, k = jax.tree.leaves(inner)[0].shape[:2]
-    flat = jax.tree.map(lambda x: x.reshape(n * k, *x.shape[2:]), inner)
-    if start[0] is not None:
-        flat = jax.tree.map(lambda x, first: jnp.concatenate([x, first[None]]), flat, start)
-    out = jax.vmap(f)(*flat)
-    first = None if start[0] is None else jax.tree.map(lambda y: y[-1], out)
-    return jax.tree.map(lambda y: y[: n * k].reshape(n, k, *y.shape[1:]), out), first
 
 
 def joined(s, m):

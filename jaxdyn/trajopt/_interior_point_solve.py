@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from jaxdyn._errors import ShapeError
 from jaxdyn._types import Array, Float
@@ -19,7 +18,14 @@ from jaxdyn.trajopt._interior_point_program import Program
 from jaxdyn.trajopt._problem import Problem
 from jaxdyn.trajopt._result import Residual, Solution, largest
 from jaxdyn.trajopt._sensitivity import optimum
-from jaxdyn.trajopt._transcription import AbstractTranscription, node, num_forces, path_sizes
+from jaxdyn.trajopt._transcription import (
+    AbstractTranscription,
+    Label,
+    end_names,
+    node,
+    path_labels,
+    start_names,
+)
 
 
 def solve(
@@ -47,20 +53,22 @@ def solve(
     in any number of the problem work. A failure is in the status, or raises if `throw`; `solution.report()` says which
     constraint is violated most, where and by how much.
     """
-    problem = _numbers(problem)
-    dtype = problem.dtype
-    mesh = jnp.asarray(np.linspace(0, 1, intervals + 1) if mesh is None else mesh, dtype)
-    if mesh.ndim != 1 or mesh.shape[0] < 2:
-        raise ShapeError(f"mesh has shape {mesh.shape}, expected (nodes,) with two or more fractions from 0 to 1")
+    program = program_of(problem, transcription, intervals, mesh)
+    dtype = program.problem.dtype
     if tolerance is None:
         tolerance = 1e-8 if dtype == jnp.float64 else 1e-4
     show = _printed if progress is True else (progress or None)
-    args = problem, mesh, jnp.asarray(tolerance, dtype), jnp.asarray(barrier, dtype)
-    options = HermiteSimpson() if transcription is None else transcription, max_iterations, show
-    solution = called(_solution, (args, options))
-    if isinstance(solution.status, Tracer):
-        return solution
-    return solution.checked() if throw else solution
+    args = program, jnp.asarray(tolerance, dtype), jnp.asarray(barrier, dtype)
+    return called(_solution, (args, (max_iterations, show)), throw)
+
+
+def program_of(problem: Problem, transcription: AbstractTranscription | None, intervals: int, mesh: Any) -> Program:
+    """The nonlinear program of a problem on so many equal intervals, or on a mesh."""
+    problem = _numbers(problem)
+    mesh = jnp.asarray(np.linspace(0, 1, intervals + 1) if mesh is None else mesh, problem.dtype)
+    if mesh.ndim != 1 or mesh.shape[0] < 2:
+        raise ShapeError(f"mesh has shape {mesh.shape}, expected (nodes,) with two or more fractions from 0 to 1")
+    return Program(problem, HermiteSimpson() if transcription is None else transcription, mesh)
 
 
 def _numbers(tree: Any) -> Any:
@@ -68,30 +76,33 @@ def _numbers(tree: Any) -> Any:
 
 
 def _solution(arguments) -> Solution:
-    (problem, mesh, tolerance, barrier), (transcription, max_iterations, show) = arguments
-    moving, fixed = eqx.partition(Program(problem, transcription, mesh), eqx.is_array)
+    (program, tolerance, barrier), (max_iterations, show) = arguments
+    moving, fixed = eqx.partition(program, eqx.is_array)
     leaves, treedef = jax.tree.flatten(moving)
     build = lambda leaves: eqx.combine(jax.tree.unflatten(treedef, leaves), fixed)
     loop, (s, m, cost) = optimum(build, leaves, tolerance, max_iterations, show, barrier)
-    return _described(build(leaves), loop, s, m, cost)
+    ended = cost, loop.status.astype(jnp.int32), loop.count.astype(jnp.int32), total(loop.errors, 0.0)
+    return solution_of(build(leaves), s, m, loop.values, ended, loop)
 
 
-def _described(program: Program, loop: Loop, s, m, cost) -> Solution:
+def solution_of(program: Program, s, m, values, ended, loop: Loop | None) -> Solution:
+    """Variables of a program as a trajectory; `ended` are cost, status, iterations and error of the optimality."""
     problem, layout, transcription = program.problem, program.layout, program.transcription
     nodes = jax.vmap(lambda at, s: node(problem, layout, at, s))(program.mesh, s)
     inner = jax.vmap(lambda s, m, s1: transcription.middle_control(problem, layout, s, m, s1))(s[:-1], m, s[1:])
     u = nodes.u if layout.nu == problem.nu else jnp.concatenate([inner, inner[-1:]])
-    found = residuals(program, loop.values)
+    found = residuals(program, values)
+    cost, status, count, optimality = ended
     return Solution(
         nodes.t,
         nodes.x,
         u,
         nodes.horizon[0],
         cost,
-        loop.status.astype(jnp.int32),
-        loop.count.astype(jnp.int32),
+        status,
+        count,
         largest(found),
-        total(loop.errors, 0.0),
+        optimality,
         problem,
         found,
         Discretised(program, loop, inner),
@@ -102,7 +113,8 @@ class Discretised(eqx.Module):
     """What belongs to the transcription: the program, the last state of the method, and the middles of intervals."""
 
     program: Program
-    loop: Loop
+    #: None if another solver found the solution
+    loop: Loop | None
     #: controls in the middle of the intervals, `(N, nu)`
     middle: Any
 
@@ -117,42 +129,36 @@ def residuals(program: Program, values) -> tuple[Residual, ...]:
     d = problem.dynamics
     constants = tuple(["duration"] * layout.free) + d.state_names * layout.coupled
     names = d.state_names + d.control_names[: layout.nu] + constants
-    rows = _row_names(program)
-    ends = _path_names(problem) if layout.nu else ()
+    described = (program.transcription.equations(problem, layout), jnp.abs(values.c)), (_rows(program), over.rows)
+    ends = tuple(label.component for label in path_labels(problem, 1.0)) if layout.nu else ()
     out = [
-        Residual("dynamics", _equation_names(program, values.c.shape[1]), times[:-1], jnp.abs(values.c)),
-        Residual("start", tuple(f"row {k}" for k in range(values.b0.shape[0])), times[:1], jnp.abs(values.b0)[None]),
-        Residual("end", tuple(f"row {k}" for k in range(values.bN.shape[0])), times[-1:], jnp.abs(values.bN)[None]),
+        Residual("start", start_names(problem, layout), times[:1], jnp.abs(values.b0)[None]),
+        Residual("end", end_names(problem, layout), times[-1:], jnp.abs(values.bN)[None]),
         Residual("bounds", names, times, over.s),
         Residual("bounds inside of intervals", layout.inner, middles, over.m),
-        Residual("path constraints", rows, times[:-1], over.rows),
         Residual("path constraints at the end", ends, times[-1:], over.end[None]),
     ]
+    out += [r for labels, amount in described for r in labelled(labels, times, amount)]
     return tuple(r for r in out if r.amount.size)
 
 
-def _path_names(problem: Problem) -> tuple[str, ...]:
-    return tuple(f"{c.name} {k}" for c, n in zip(problem.path, path_sizes(problem), strict=True) for k in range(n))
+def _rows(program: Program) -> tuple[Label, ...]:
+    return program.transcription.rows(program.problem, program.layout)
 
 
-def _row_names(program: Program) -> tuple[str, ...]:
-    """Path constraints, as often as they are evaluated in an interval, and rates."""
-    problem = program.problem
-    size = program.transcription.row_limits(problem, program.layout)[0].shape[0]
-    path = _path_names(problem)
-    rates = tuple(f"rate of {u}" for u in problem.dynamics.control_names)
-    times = next((k for k in range(3) if path and (size - k * len(path)) in (0, len(rates), 2 * len(rates)) and k), 0)
-    rest = size - times * len(path)
-    return path * times + (rates * 2)[:rest]
-
-
-def _equation_names(program: Program, size: int) -> tuple[str, ...]:
-    d, layout = program.problem.dynamics, program.layout
-    tail = d.state_names + tuple(["duration"] * layout.free) + d.state_names * layout.coupled
-    head = size - len(tail)
-    inner = tuple(layout.inner[k] for k in layout.inner_dependent)
-    lead = (inner + tuple(f"force {k}" for k in range(num_forces(program.problem))))[:head]
-    return lead + tuple(f"equation {k}" for k in range(head - len(lead))) + tail
+def labelled(labels: tuple[Label, ...], times, amount) -> list[Residual]:
+    """Amounts `(N, labels)` in the intervals of `times`, one residual a kind, one row a place and interval."""
+    out = []
+    for kind in dict.fromkeys(label.kind for label in labels):
+        own = [(k, label) for k, label in enumerate(labels) if label.kind == kind]
+        components = tuple(dict.fromkeys(label.component for _, label in own))
+        places = sorted({label.place for _, label in own})
+        table = jnp.zeros((amount.shape[0], len(places), len(components)), amount.dtype)
+        for k, label in own:
+            table = table.at[:, places.index(label.place), components.index(label.component)].set(amount[:, k])
+        at = times[:-1, None] + (times[1:] - times[:-1])[:, None] * jnp.asarray(places, times.dtype)
+        out.append(Residual(kind, components, at.ravel(), table.reshape(-1, len(components))))
+    return out
 
 
 def _printed(p: Progress):

@@ -1,6 +1,5 @@
 """Meshes that follow the solution: an estimate of the error of each interval, and intervals cut where it is large."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -8,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn._errors import ConvergenceError, ModelError
 from jaxdyn._types import Array, Float
 from jaxdyn.trajopt._interior_point_solve import Discretised, solve
 from jaxdyn.trajopt._problem import Problem
@@ -19,10 +19,11 @@ def interval_errors(solution: Solution) -> Float[Array, "intervals nx"]:
 
     The integral of `|xdot - f(t, x, u)|` over each interval, by a rule of four points, where x is the cubic with the
     values and derivatives of the nodes and u the quadratic through the controls (Kelly 2017, section 5.4; Betts 2010,
-    section 4.7). For solutions of `solve` by
-    collocation.
+    section 4.7). For solutions of `solve` by collocation.
     """
-    assert isinstance(solution.details, Discretised)
+    if not isinstance(solution.details, Discretised):
+        raise ModelError("errors of intervals are estimated for solutions of jaxdyn.trajopt.solve, by collocation")
+    _ = solution.details.program.transcription.order  # refused by transcriptions that simulate
     return _errors(solution.problem, solution.t, solution.x, solution.u, solution.details.middle)
 
 
@@ -56,6 +57,40 @@ def refined_mesh(mesh: Any, errors: Any, tolerance: float, order: int = 4, piece
     return np.append(np.concatenate(parts), mesh[-1])
 
 
+class Refinement(eqx.Module):
+    """Result of `solve_refined`: the solutions, one a round, as a sequence whose last is the finest."""
+
+    solutions: tuple[Solution, ...]
+    #: largest error of an interval in each round
+    errors: tuple[float, ...] = eqx.field(static=True)
+    #: what it was to be
+    error: float = eqx.field(static=True)
+
+    @property
+    def met(self) -> bool:
+        """Whether the last round is solved and its error is small enough."""
+        return int(self.solutions[-1].status) == SolveStatus.SOLVED and self.errors[-1] <= self.error
+
+    def checked(self) -> "Refinement":
+        """This refinement, or `ConvergenceError` if its last round is not solved or misses the error."""
+        self.solutions[-1].checked()
+        if not self.met:
+            raise ConvergenceError(
+                f"after {len(self)} rounds the largest error of an interval is {self.errors[-1]:.3g}, above "
+                f"{self.error:.3g}; raise rounds, or start with more intervals"
+            )
+        return self
+
+    def __len__(self) -> int:
+        return len(self.solutions)
+
+    def __getitem__(self, k) -> Any:
+        return self.solutions[k]
+
+    def __iter__(self):
+        return iter(self.solutions)
+
+
 def solve_refined(
     problem: Problem,
     *,
@@ -64,19 +99,22 @@ def solve_refined(
     intervals: int = 20,
     mesh: Any = None,
     barrier: float = 1e-4,
+    throw: bool = False,
     **options: Any,
-) -> Sequence[Solution]:
+) -> Refinement:
     """Solves on finer and finer meshes until the error of every interval is below `error`, or for so many rounds.
 
     Each round begins at the solution before, with the given barrier parameter, and compiles anew. `options` are those
-    of `solve`. The last solution is the finest; a round that is not solved ends it.
+    of `solve`. The last solution is the finest; a round that is not solved ends it. Whether the error was reached is
+    `met`; `throw`, or `checked()`, raises if it was not.
     """
     mesh = np.linspace(0, 1, intervals + 1) if mesh is None else np.asarray(mesh, float)
     found = [solve(problem, mesh=jnp.asarray(mesh), **options)]
-    while len(found) < rounds and int(found[-1].status) == SolveStatus.SOLVED:
-        errors = np.asarray(interval_errors(found[-1]))
-        if errors.max() <= error:
-            break
-        mesh = refined_mesh(mesh, errors, error)
+    errors = [np.asarray(interval_errors(found[0]))]
+    while len(found) < rounds and int(found[-1].status) == SolveStatus.SOLVED and errors[-1].max() > error:
+        details: Any = found[-1].details
+        mesh = refined_mesh(mesh, errors[-1], error, details.program.transcription.order)
         found.append(solve(problem.with_guess(found[-1].guess), mesh=jnp.asarray(mesh), barrier=barrier, **options))
-    return found
+        errors.append(np.asarray(interval_errors(found[-1])))
+    refinement = Refinement(tuple(found), tuple(float(e.max()) for e in errors), error)
+    return refinement.checked() if throw else refinement

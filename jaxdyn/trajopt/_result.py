@@ -21,9 +21,9 @@ class SolveStatus(enum.IntEnum):
     MAX_ITERATIONS = 1
     #: no step reduces the violation of the constraints any more: probably they cannot be met
     INFEASIBLE = 2
-    #: no step improves the iterate, which meets the constraints to the tolerance
+    #: no step improves the iterate, which meets the constraints: to the tolerance, that of `solve` to its square root
     STALLED = 3
-    #: the first guess, or a number of the problem, is not finite
+    #: the first guess, or a number of the problem, is not finite; the trajectory reported is, the cost may be not
     NOT_FINITE = 4
 
 
@@ -127,7 +127,8 @@ class Solution(eqx.Module):
 
 _REMEDY = (
     "INFEASIBLE: relax the constraint named first, or give another first guess; MAX_ITERATIONS: raise "
-    "max_iterations; NOT_FINITE: look at the guess and the functions of the problem there."
+    "max_iterations; STALLED: scale the problem, or loosen the tolerance; NOT_FINITE: look at the guess and the "
+    "functions of the problem there."
 )
 
 

@@ -63,7 +63,8 @@ def _moved(program: Program, still: Program, loop: Loop):
     same = stop((seen, d))
     blocks = stiffened(still.blocks(it.s, it.m, *same, weights(it), loop.scale), it, same[1])
     f, _, sound = regularised(still, blocks, jnp.zeros((), it.s.dtype), 0.0)
-    step = directed(program, stop(f), d, it, values, misfits(program.limits(), it, values), loop.mu).step
+    shape, gap = program.layout.shape, misfits(program.limits(), it, values)
+    step = directed(shape, stop(f), d, it, values, gap, loop.mu).step
     change = lambda x: jnp.where(sound & jnp.isfinite(stop(x)).all(), x, jnp.nan * stop(x))
     ds, dm = change(step.s), change(step.m)
     z = jnp.concatenate([ds[:-1], dm, ds[1:]], axis=1)

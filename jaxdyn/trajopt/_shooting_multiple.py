@@ -12,9 +12,12 @@ from jaxdyn.trajopt._collocation import no_limits, row_limits
 from jaxdyn.trajopt._problem_dynamics import AbstractConstrainedDynamics
 from jaxdyn.trajopt._transcription import (
     AbstractTranscription,
+    dynamics_labels,
     held,
     layout_of,
     node,
+    path_labels,
+    rate_labels,
 )
 
 
@@ -42,6 +45,17 @@ class MultipleShooting(AbstractTranscription):
     @property
     def explicit(self) -> bool:
         return False
+
+    @property
+    def nodes_first(self) -> bool:
+        return False
+
+    @property
+    def order(self) -> int:
+        raise ModelError(
+            "the error of multiple shooting is that of its integrator, which no mesh refinement estimates; use more "
+            "steps, or HermiteSimpson() or Trapezoidal()"
+        )
 
     def layout(self, problem):
         if isinstance(problem.dynamics, AbstractConstrainedDynamics):
@@ -82,6 +96,13 @@ class MultipleShooting(AbstractTranscription):
                 "controls that are held jump, so their rate has no bound; use MultipleShooting(linear=True)"
             )
         return row_limits(problem, 1 if self.linear else 2, 1)
+
+    def rows(self, problem, layout):
+        places = (0.0,) if self.linear else (0.0, 1.0)
+        return (*(label for p in places for label in path_labels(problem, p)), *rate_labels(problem, 0.5))
+
+    def equations(self, problem, layout):
+        return tuple(dynamics_labels(problem, layout))
 
     def inner_limits(self, problem, layout):
         if self.linear:

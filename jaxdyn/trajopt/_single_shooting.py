@@ -1,5 +1,7 @@
 """Single shooting: the controls alone are unknown, and an optimiser of optax follows the gradient of the rollout."""
 
+import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -8,16 +10,50 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from jaxdyn.trajopt._ilqr import rollout, violations
-from jaxdyn.trajopt._ilqr_solve import check_fixed, guess, residuals
-from jaxdyn.trajopt._ilqr_stage import Multipliers, augmented, end_limits, end_rows, row_limits, rows, step
+from jaxdyn.trajopt._compiling import called
+from jaxdyn.trajopt._ilqr import Iterate, Options, rollout, start_iterate, times_of, violations
+from jaxdyn.trajopt._ilqr_sensitivity import moved_trajectory
+from jaxdyn.trajopt._ilqr_solve import described, guess
+from jaxdyn.trajopt._ilqr_stage import (
+    Multipliers,
+    augmented,
+    end_cost,
+    end_limits,
+    end_rows,
+    row_limits,
+    rows,
+    stage_cost,
+)
 from jaxdyn.trajopt._problem import Problem
-from jaxdyn.trajopt._result import Solution, SolveStatus, largest
+from jaxdyn.trajopt._result import Solution, SolveStatus
+from jaxdyn.trajopt._sensitivity import implicit
+from jaxdyn.trajopt._shooting_form import carried, check_simulated, free_states, restored, with_start
+
+
+class ShootingProgress(NamedTuple):
+    """What `progress` is told after each round."""
+
+    #: steps of the optimiser so far
+    iteration: Any
+    #: with what the augmented Lagrangian adds
+    cost: Any
+    violation: Any
+    #: largest entry of the gradient in what is free
+    slope: Any
+    penalty: Any
+
+
+class _Unknowns(NamedTuple):
+    """What the optimiser moves."""
+
+    #: `(N, nu)`
+    u: Any
+    #: states that are free at the start
+    start: Any
 
 
 class _Shot(NamedTuple):
-    u: Any
-    memory: Any
+    unknowns: _Unknowns
     multipliers: Multipliers
     slope: Any
     violation: Any
@@ -35,6 +71,7 @@ def single_shooting(
     tolerance: Any = 1e-4,
     penalty: Any = 10.0,
     growth: Any = 10.0,
+    progress: bool | Callable[[ShootingProgress], Any] = False,
     throw: bool = False,
 ) -> Solution:
     """The optimum of a problem over its controls, held over equal `intervals`, by gradients of the rollout.
@@ -42,101 +79,202 @@ def single_shooting(
     `optimiser` is of optax, by default `optax.lbfgs()`. Ranges of controls are kept by projection after each of its
     steps. Other constraints enter by an augmented Lagrangian, with up to `rounds` updates of the multipliers after
     `steps` steps each, or as soon as the gradient in the controls that are not held by their range falls below
-    `tolerance`; that is also the violation allowed. The horizon and the whole start have to be given.
+    `tolerance`; that is also the violation allowed. States free at the start, a free horizon and limited rates of
+    controls are taken as by `ilqr`. `progress`: True prints a line a round; a function is called with a
+    `ShootingProgress`.
 
     A simple method for short horizons, and for costs that are not smooth enough for second derivatives; `ilqr` and
-    `solve` need far fewer iterations. `jax.vmap` over problems works. The results have no derivatives.
+    `solve` need far fewer iterations. `jax.vmap` over problems works. Derivatives of cost and trajectory in the numbers
+    of the problem are those of the conditions of optimality, as for `ilqr`, good to the tolerance; those of the
+    trajectory take second derivatives, and are NaN where these do not exist.
     """
-    check_fixed(problem, "single shooting")
+    check_simulated(problem, "single shooting")
     problem = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, problem)
     number = lambda x: jnp.asarray(x, problem.dtype)
-    method = optax.with_extra_args_support(optax.lbfgs() if optimiser is None else optimiser)
+    method = _LBFGS if optimiser is None else optimiser
     numbers = number(tolerance), number(penalty), number(growth)
-    solution = _solve(jax.lax.stop_gradient(problem), numbers, method, (intervals, steps, rounds))
-    return solution.checked() if throw else solution
+    show = _printed if progress is True else (progress or None)
+    return called(_solution, (problem, numbers, (method, show, intervals, steps, rounds)), throw)
 
 
-def _total(problem: Problem, u, m: Multipliers):
+#: one object, that calls with the default share compiled code
+_LBFGS = optax.lbfgs()
+#: the penalty of `ilqr`
+_LARGE = 1e4
+
+
+def _solution(arguments) -> Solution:
+    problem, numbers, method = arguments
+    own, parts = carried(problem)
+    moving, fixed = eqx.partition(own, eqx.is_array)
+    leaves, treedef = jax.tree.flatten(moving)
+    build = lambda leaves: eqx.combine(jax.tree.unflatten(treedef, leaves), fixed)
+
+    def run(leaves, numbers):
+        s = _optimised(build(leaves), numbers, method)
+        return s, (s.x, s.u)
+
+    moved = lambda leaves, s: moved_trajectory(build(leaves), jax.lax.stop_gradient(build(leaves)), s)
+    s, (x, u) = implicit(run, moved, leaves, numbers)
+    solution = dataclasses.replace(described(own, s._replace(x=x, u=u)), details=None)
+    return restored(problem, solution, parts)
+
+
+def _first(problem: Problem, start):
+    """The first state out of its free part."""
+    return problem.start.value.astype(start.dtype).at[free_states(problem)].set(start)
+
+
+def _total(problem: Problem, z: _Unknowns, m: Multipliers):
     """The cost of a rollout with what the constraints add."""
-    x = rollout(problem, problem.start.value, u)
-    n = u.shape[0]
-    h = problem.duration / n
-    t = jnp.arange(n) * h
-    cost = jnp.sum(jax.vmap(lambda t, x, u: step(problem, t, h, x, u)[1])(t, x[:-1], u))
-    add = lambda t, x, u, y: augmented(rows(problem, t, x, u), y, m.penalty, row_limits(problem))[0]
-    c = end_rows(problem, problem.duration, x[-1], u[-1])
-    more = jnp.sum(jax.vmap(add)(t, x[:-1], u, m.inner))
-    more = more + augmented(c, m.end, m.penalty, end_limits(problem, c.shape[0]))[0]
-    cost = cost + problem.final_cost(problem.duration, x[-1])
-    return cost + more, cost
+    x = rollout(problem, _first(problem, z.start), z.u)
+    t, h = times_of(problem, z.u.shape[0])
+    one = lambda t, x, u, y: stage_cost(problem, t, h, x, u, y, m.penalty)[1]
+    return jnp.sum(jax.vmap(one)(t, x[:-1], z.u, m.inner)) + end_cost(
+        problem, problem.duration, x[-1], z.u[-1], m.end, m.penalty
+    )
 
 
-def _round(problem: Problem, method, numbers, steps: int, shot: _Shot) -> _Shot:
-    """Steps of the optimiser under fixed multipliers, then new multipliers."""
-    tolerance, _, growth = numbers
-    b, m = problem.bounds, shot.multipliers
-    value = lambda u: _total(problem, u, m)[0]
+def _descended(problem: Problem, z: _Unknowns, m: Multipliers, method, tolerance):
+    """Steps of the optimiser under fixed multipliers: where they lead, the slope there, and how many they are."""
+    optimiser, _, _, steps, _ = method
+    init, update = optax.with_extra_args_support(optimiser)
+    value = lambda z: _total(problem, z, m)
 
     def go(state):
         _, _, slope, k = state
         return (slope > tolerance) & (k < steps)
 
     def move(state):
-        u, memory, _, k = state
-        cost, gradient = jax.value_and_grad(value)(u)
-        change, memory = method.update(gradient, memory, u, value=cost, grad=gradient, value_fn=value)
-        new = jnp.clip(u + change, b.lower_control, b.upper_control)
-        sound = jnp.all(jnp.isfinite(new))
-        return jnp.where(sound, new, u), memory, _free_slope(problem, u, gradient), jnp.where(sound, k + 1, steps)
+        z, memory, _, k = state
+        cost, gradient = jax.value_and_grad(value)(z)
+        change, memory = update(gradient, memory, z, value=cost, grad=gradient, value_fn=value)
+        new = _projected(problem, jax.tree.map(jnp.add, z, change))
+        sound = jnp.all(jnp.isfinite(new.u)) & jnp.all(jnp.isfinite(new.start))
+        kept = jax.tree.map(lambda a, b: jnp.where(sound, a, b), new, z)
+        return kept, memory, _free_slope(problem, z, gradient), jnp.where(sound, k + 1, steps)
 
-    start = (shot.u, method.init(shot.u), jnp.asarray(jnp.inf, shot.u.dtype), 0)
-    u, memory, slope, k = jax.lax.while_loop(go, move, start)
-    x = rollout(problem, problem.start.value, u)
-    n = u.shape[0]
-    t = jnp.arange(n) * (problem.duration / n)
+    start = (z, init(z), jnp.asarray(jnp.inf, z.u.dtype), jnp.asarray(0, jnp.int32))
+    z, _, slope, k = jax.lax.while_loop(go, move, start)
+    return z, slope, k
+
+
+def _round(problem: Problem, numbers, method, shot: _Shot) -> _Shot:
+    """Steps of the optimiser, then new multipliers unless it is over."""
+    tolerance, _, growth = numbers
+    m, show = shot.multipliers, method[1]
+    z, slope, k = _descended(problem, shot.unknowns, m, method, tolerance)
+    x = rollout(problem, _first(problem, z.start), z.u)
+    t, _ = times_of(problem, z.u.shape[0])
     limits = row_limits(problem)
-    inner = jax.vmap(lambda t, x, u, y: augmented(rows(problem, t, x, u), y, m.penalty, limits)[1])(
-        t, x[:-1], u, m.inner
-    )
-    c = end_rows(problem, problem.duration, x[-1], u[-1])
+    new = lambda t, x, u, y: augmented(rows(problem, t, x, u), y, m.penalty, limits)[1]
+    inner = jax.vmap(new)(t, x[:-1], z.u, m.inner)
+    c = end_rows(problem, problem.duration, x[-1], z.u[-1])
     end = augmented(c, m.end, m.penalty, end_limits(problem, c.shape[0]))[1]
-    parts = [jnp.max(jnp.abs(y), initial=0) for y in violations(problem, x, u)]
-    violation = jnp.max(jnp.stack(parts))
+    violation = jnp.max(jnp.stack([jnp.max(jnp.abs(y), initial=0) for y in violations(problem, x, z.u)]))
     slow = (violation > 0.25 * shot.violation) & (violation > tolerance)
-    new = Multipliers(inner, end, jnp.where(slow, m.penalty * growth, m.penalty))
+    cost, penalty = _total(problem, z, m), jnp.where(slow, m.penalty * growth, m.penalty)
     status = jnp.where((slope <= tolerance) & (violation <= tolerance), SolveStatus.SOLVED, -1)
-    status = jnp.where(jnp.isfinite(value(u)), status, SolveStatus.NOT_FINITE).astype(jnp.int32)
-    return _Shot(u, memory, new, slope, violation, shot.count + k, status)
+    status = jnp.where(jnp.isfinite(cost), status, SolveStatus.NOT_FINITE).astype(jnp.int32)
+    if show is not None:
+        jax.debug.callback(lambda *x: show(ShootingProgress(*x)), shot.count + k, cost, violation, slope, m.penalty)
+    after = jax.tree.map(lambda a, b: jnp.where(status < 0, a, b), Multipliers(inner, end, penalty), m)
+    return _Shot(z, after, slope, violation, shot.count + k, status)
 
 
-def _free_slope(problem: Problem, u, gradient):
-    """The largest entry of the gradient, without controls pressed against their range."""
-    b = problem.bounds
-    held = ((u <= b.lower_control) & (gradient > 0)) | ((u >= b.upper_control) & (gradient < 0))
-    return jnp.max(jnp.where(held, 0, jnp.abs(gradient)))
+def _projected(problem: Problem, z: _Unknowns) -> _Unknowns:
+    """The nearest controls, and free states at the start, within their ranges."""
+    b, free = problem.bounds, free_states(problem)
+    start = jnp.clip(z.start, b.lower_state[free], b.upper_state[free])
+    return _Unknowns(jnp.clip(z.u, b.lower_control, b.upper_control), start)
 
 
-@eqx.filter_jit
-def _solve(problem: Problem, numbers, method, sizes) -> Solution:
-    intervals, steps, rounds = sizes
+def _pressed(value, gradient, low, high):
+    """-1 or 1 where a value is pressed against the lower or the upper end of its range, otherwise 0."""
+    below, above = (value <= low) & (gradient > 0), (value >= high) & (gradient < 0)
+    return jnp.where(below, -1, jnp.where(above, 1, 0)).astype(jnp.int32)
+
+
+def _free_slope(problem: Problem, z: _Unknowns, gradient: _Unknowns):
+    """The largest entry of the gradient, without what is pressed against its range."""
+    b, free = problem.bounds, free_states(problem)
+    held = (
+        _pressed(z.u, gradient.u, b.lower_control, b.upper_control),
+        _pressed(z.start, gradient.start, b.lower_state[free], b.upper_state[free]),
+    )
+    slopes = [jnp.where(h != 0, 0, jnp.abs(g)) for h, g in zip(held, gradient, strict=True)]
+    return jnp.max(jnp.stack([jnp.max(x, initial=0) for x in slopes]))
+
+
+def _optimised(problem: Problem, numbers, method) -> Iterate:
+    """The last trajectory, with what the conditions of optimality say of it."""
+    *_, intervals, _, rounds = method
     x, u = guess(problem, intervals, False)
-    size, last = row_limits(problem)[0].shape[0], end_rows(problem, problem.duration, x[-1], u[-1]).shape[0]
-    none = Multipliers(jnp.zeros((intervals, size), u.dtype), jnp.zeros(last, u.dtype), numbers[1])
-    inf, zero = jnp.asarray(jnp.inf, u.dtype), jnp.asarray(0, jnp.int32)
-    sound = jnp.all(jnp.isfinite(u)) & jnp.all(jnp.isfinite(problem.start.value))
+    options = Options(numbers[0], numbers[1], numbers[2], 0, None)
+    first = start_iterate(problem, options, x, u, None, None)
+    clean = lambda x: jnp.where(jnp.isfinite(x), x, 0)
+    sound = jnp.all(jnp.isfinite(u)) & jnp.all(jnp.isfinite(with_start(problem, x)[0]))
     status = jnp.where(sound, -1, SolveStatus.NOT_FINITE).astype(jnp.int32)
-    shot = _Shot(jnp.where(jnp.isfinite(u), u, 0), method.init(u), none, inf, inf, zero, status)
+    inf, z = jnp.asarray(jnp.inf, u.dtype), _projected(problem, _Unknowns(clean(u), clean(x[0])[free_states(problem)]))
+    shot = _Shot(z, first.multipliers, inf, inf, jnp.asarray(0, jnp.int32), status)
 
     def go(state):
         shot, k = state
         return (shot.status < 0) & (k < rounds)
 
-    shot, _ = jax.lax.while_loop(go, lambda s: (_round(problem, method, numbers, steps, s[0]), s[1] + 1), (shot, 0))
+    more = lambda s: (_round(problem, numbers, method, s[0]), s[1] + 1)
+    shot, _ = jax.lax.while_loop(go, more, (shot, jnp.asarray(0, jnp.int32)))
     status = jnp.where(shot.status < 0, SolveStatus.MAX_ITERATIONS, shot.status).astype(jnp.int32)
-    x = rollout(problem, problem.start.value, shot.u)
-    t = jnp.arange(intervals + 1) * (problem.duration / intervals)
-    found = residuals(problem, x, shot.u, t)
-    held = jnp.concatenate([shot.u, shot.u[-1:]])
-    cost = _total(problem, shot.u, shot.multipliers)[1]
-    count = shot.count.astype(jnp.int32)
-    return Solution(t, x, held, problem.duration, cost, status, count, largest(found), shot.slope, problem, found)
+    x = rollout(problem, clean(_first(problem, shot.unknowns.start)), shot.unknowns.u)
+    costate, pull = _costates(problem, x, shot.unknowns.u, shot.multipliers)
+    b = problem.bounds
+    return first._replace(
+        x=clean(x),
+        u=shot.unknowns.u,
+        costate=costate,
+        held=_pressed(shot.unknowns.u, pull, b.lower_control, b.upper_control),
+        multipliers=_weighed(problem, x, shot.unknowns.u, shot.multipliers),
+        optimality=shot.slope,
+        status=status,
+        count=shot.count,
+    )
+
+
+def _costates(problem: Problem, x, u, m: Multipliers):
+    """Derivatives of the cost of a rollout in the states at the ends of intervals, and in the controls."""
+    t, h = times_of(problem, u.shape[0])
+
+    def back(p, row):
+        t, x, u, y = row
+
+        def remaining(x, u):
+            new, cost = stage_cost(problem, t, h, x, u, y, m.penalty)
+            return cost + p @ new
+
+        before, pull = jax.grad(remaining, (0, 1))(x, u)
+        return before, (p, pull)
+
+    last = jax.grad(lambda x: end_cost(problem, problem.duration, x, u[-1], m.end, m.penalty))(x[-1])
+    return jax.lax.scan(back, last, (t, x[:-1], u, m.inner), reverse=True)[1]
+
+
+def _weighed(problem: Problem, x, u, m: Multipliers) -> Multipliers:
+    """Multipliers that push as these do under a penalty so large that derivatives of the trajectory converge."""
+    penalty = jnp.maximum(m.penalty, _LARGE)
+
+    def one(c, y, limits):
+        push = augmented(c, y, m.penalty, limits)[1]
+        active = (push != 0) | (limits[0] == limits[1])
+        limit = jnp.where(active, jnp.where(push > 0, limits[1], limits[0]), 0)
+        return jnp.where(active, push - penalty * (c - limit), 0)
+
+    t, _ = times_of(problem, u.shape[0])
+    limits = row_limits(problem)
+    inner = jax.vmap(lambda t, x, u, y: one(rows(problem, t, x, u), y, limits))(t, x[:-1], u, m.inner)
+    c = end_rows(problem, problem.duration, x[-1], u[-1])
+    return Multipliers(inner, one(c, m.end, end_limits(problem, c.shape[0])), penalty)
+
+
+def _printed(p: ShootingProgress):
+    text = f"{int(p.iteration):5d}  cost {float(p.cost):.8g}  violation {float(p.violation):.1e}"
+    print(f"{text}  slope {float(p.slope):.1e}  penalty {float(p.penalty):.0e}")  # noqa: T201

@@ -6,6 +6,7 @@ which can be solved for the *dependent* ones of `(m_k, s_{k+1})`, a cost, and ro
 """
 
 import abc
+import math
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ModelError
-from jaxdyn.trajopt._problem import Problem
+from jaxdyn.trajopt._problem import Boundary, Problem
 from jaxdyn.trajopt._problem_dynamics import AbstractConstrainedDynamics, Constrained
 from jaxdyn.trajopt._riccati import Shape
 
@@ -59,6 +60,16 @@ class AbstractTranscription(eqx.Module):
     def explicit(self) -> bool:
         """Whether the instants at which a problem is looked at do not depend on what is seen at others."""
 
+    @property
+    @abc.abstractmethod
+    def nodes_first(self) -> bool:
+        """Whether an interval looks first at its start, then at its end, both with the controls of the nodes."""
+
+    @property
+    @abc.abstractmethod
+    def order(self) -> int:
+        """The power of an interval's length with which `interval_errors` falls."""
+
     @abc.abstractmethod
     def layout(self, problem: Problem) -> "Layout":
         """Sizes and places of the variables."""
@@ -72,6 +83,14 @@ class AbstractTranscription(eqx.Module):
         """Ranges of the rows."""
 
     @abc.abstractmethod
+    def rows(self, problem: Problem, layout: "Layout") -> "tuple[Label, ...]":
+        """What the rows are, for messages."""
+
+    @abc.abstractmethod
+    def equations(self, problem: Problem, layout: "Layout") -> "tuple[Label, ...]":
+        """What the equations are."""
+
+    @abc.abstractmethod
     def inner_limits(self, problem: Problem, layout: "Layout") -> tuple[Any, Any]:
         """Ranges of the variables m."""
 
@@ -82,6 +101,70 @@ class AbstractTranscription(eqx.Module):
     @abc.abstractmethod
     def middle_control(self, problem: Problem, layout: "Layout", s, m, s1) -> Any:
         """The control in the middle of an interval."""
+
+
+class Label(NamedTuple):
+    """One equation, or one quantity that has a range: of which kind, of what, and where in its interval."""
+
+    kind: str
+    component: str
+    #: from 0, the start of the interval, to 1
+    place: float = 0.0
+
+
+def dynamics_labels(problem: Problem, layout: "Layout") -> "list[Label]":
+    """Those of the changes of states over an interval, and of constants, which are to have none; at its start."""
+    constants = ["duration"] * layout.free + [
+        f"{x} at the start" for x in problem.dynamics.state_names * layout.coupled
+    ]
+    return [Label("dynamics", name) for name in (*problem.dynamics.state_names, *constants)]
+
+
+def force_labels(problem: Problem, place: float) -> "list[Label]":
+    """Those of the equations of forces that constraints determine."""
+    n = num_forces(problem)
+    return [Label("dynamics", f"force {u}", place) for u in problem.dynamics.control_names[problem.nu - n :]]
+
+
+def invariant_labels(problem: Problem, place: float) -> "list[Label]":
+    """Those of the invariants of constrained dynamics."""
+    return [Label("dynamics", f"invariant {k}", place) for k in range(num_invariants(problem))]
+
+
+def path_labels(problem: Problem, place: float) -> "list[Label]":
+    """Those of `path_rows`."""
+    sizes = zip(problem.path, path_sizes(problem), strict=True)
+    return [Label("path constraints", f"{c.name} {k}", place) for c, n in sizes for k in range(n)]
+
+
+def rate_labels(problem: Problem, place: float) -> "list[Label]":
+    """Those of the rates of all controls, where these are limited."""
+    names = () if problem.bounds.control_rate is None else problem.dynamics.control_names
+    return [Label("rates of controls", f"rate of {u}", place) for u in names]
+
+
+def start_names(problem: Problem, layout: "Layout") -> "tuple[str, ...]":
+    """What the entries of `start_residual` are."""
+    d, copies = problem.dynamics, [f"{x} at the start" for x in problem.dynamics.state_names * layout.coupled]
+    names = boundary_names(problem.start, d.state_names) + boundary_names(problem.start_control, d.control_names)
+    more = force_labels(problem, 0.0) + ([] if all(problem.start.fixed) else invariant_labels(problem, 0.0))
+    return (*names, *copies, *(label.component for label in more))
+
+
+def end_names(problem: Problem, layout: "Layout") -> "tuple[str, ...]":
+    """What the entries of `end_residual` are."""
+    d = problem.dynamics
+    names = boundary_names(problem.end, d.state_names) + boundary_names(problem.end_control, d.control_names)
+    x = jax.ShapeDtypeStruct((problem.nx,), problem.dtype)
+    size = math.prod(jax.eval_shape(problem.coupling, x, x).shape) if layout.coupled else 0
+    return (*names, *(f"coupling {k}" for k in range(size)))
+
+
+def boundary_names(b: Boundary, names: "tuple[str, ...]") -> "tuple[str, ...]":
+    """What the entries of a boundary's residual are: states or controls, and rows of its condition."""
+    x = jax.ShapeDtypeStruct((len(names),), b.value.dtype)
+    size = jax.eval_shape(b.residual, x).shape[0] - len(b.rows)
+    return (*(names[k] for k in b.rows), *(f"condition {k}" for k in range(size)))
 
 
 class Layout(NamedTuple):

@@ -113,13 +113,13 @@ def test_what_cannot_be_met_is_named():
     worst = found.violations()[0]
     assert worst.name == "end"
     assert worst.time == 2.0
-    with pytest.raises(ConvergenceError, match="end, row"):
+    with pytest.raises(ConvergenceError, match="end, position"):
         found.checked()
     broken = to.ilqr(eqx.tree_at(lambda p: p.start.value, box_problem(), jnp.array([jnp.nan, 0.0])), intervals=20)
     assert broken.status == SolveStatus.NOT_FINITE
     assert np.isfinite(broken.x).all()
-    with pytest.raises(ModelError, match="horizon is free"):
-        to.ilqr(double_integrator(running=small, free_duration=True), intervals=20)
+    with pytest.raises(ModelError, match="controls at its ends"):
+        to.ilqr(double_integrator(running=small, end_control=[0.0]), intervals=20)
 
 
 def random_stages(rng, n, nx, nu):

@@ -56,7 +56,7 @@ def run(blocks, right):
     return solved(SHAPE, f, right), sound
 
 
-@pytest.mark.parametrize(("seed", "ends"), [(0, NB), (1, NB), (2, 0)])
+@pytest.mark.parametrize(("seed", "ends"), [(0, NB), (1, NB), pytest.param(2, 0, marks=pytest.mark.slow)])
 def test_it_solves_the_dense_system(seed, ends):
     blocks, right = blocks_and_right(seed, True, ends)
     step, sound = run(blocks, right)
@@ -67,6 +67,7 @@ def test_it_solves_the_dense_system(seed, ends):
     np.testing.assert_allclose(found, np.linalg.solve(matrix, vector), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_batch_is_its_systems_one_by_one():
     systems = [blocks_and_right(seed, convex=True) for seed in range(4)]
     batch = jax.jit(jax.vmap(run))(*jax.tree.map(lambda *x: jnp.stack(x), *systems))

@@ -35,23 +35,30 @@ def sweep(s):
     return jnp.stack([1.5 * s, jnp.sin(3 * s)])
 
 
-time_slider = jax.jit(lambda force, speed: to.time_path(SLIDER, three, S, effort=force, velocity=speed))
+@jax.jit
+def time_slider(force, speed, start_rate=0.0):
+    return to.time_path(SLIDER, three, S, effort=force, velocity=speed, start_rate=start_rate)
 
 
 def test_a_mass_on_a_line_is_driven_bang_bang():
-    free = time_slider(5.0, jnp.inf)
+    free = time_slider(5.0, jnp.inf, 0.0)
     assert free.status == TimingStatus.FOUND
     assert free.duration == pytest.approx(2 * np.sqrt(3 * 2 / 5), abs=1e-9)  # 2 sqrt(d m / F)
     np.testing.assert_allclose(np.abs(free.effort), 5.0, atol=1e-9)
-    capped = time_slider(5.0, 1.0)
+    capped = time_slider(5.0, 1.0, 0.0)
     assert capped.duration == pytest.approx(3 / 1 + 1 * 2 / 5, abs=2e-3)  # d / v + v m / F; corners fall between points
-    fine = to.time_path(SLIDER, three, jnp.linspace(0.0, 1.0, 3001), effort=5.0, velocity=1.0)
-    assert fine.duration == pytest.approx(3.4, abs=1e-5)
     q, v, _ = jax.vmap(capped)(capped.times)
     np.testing.assert_allclose(q[:, 0], 3 * S, atol=1e-12)
     assert v.max() <= 1 + 1e-12
 
 
+@pytest.mark.slow
+def test_a_fine_grid_finds_the_corners():
+    fine = to.time_path(SLIDER, three, jnp.linspace(0.0, 1.0, 3001), effort=5.0, velocity=1.0)
+    assert fine.duration == pytest.approx(3.4, abs=1e-5)
+
+
+@pytest.mark.slow
 def test_derivative_of_the_least_time():
     slope = jax.grad(lambda f: time_slider(f, jnp.inf).duration)(5.0)
     assert slope == pytest.approx(-np.sqrt(6 / 5**3), abs=1e-9)
@@ -119,8 +126,8 @@ def test_controllable_sets_are_those_of_linear_programs():
 
 
 def test_what_cannot_be_followed_has_a_status():
-    fast = to.time_path(SLIDER, three, S, effort=5.0, start_rate=100.0)
+    fast = time_slider(5.0, jnp.inf, 100.0)
     assert fast.status == TimingStatus.START_INFEASIBLE
-    bad = to.time_path(SLIDER, three, S, effort=jnp.nan)
+    bad = time_slider(jnp.nan, jnp.inf, 0.0)
     assert bad.status != TimingStatus.FOUND
     assert not np.isnan(bad.times).any()

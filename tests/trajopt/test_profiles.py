@@ -66,6 +66,7 @@ def test_synchronised_profiles_arrive_at_once():
     assert synchronised_trapezoidal(Q0, Q1, VELOCITY, ACCELERATION, duration=0.1).duration == least
 
 
+@pytest.mark.slow
 def test_nothing_to_do_takes_no_time_and_has_derivatives():
     still = trapezoidal(Q0, Q0, VELOCITY, ACCELERATION)
     assert still.duration == 0
