@@ -6,7 +6,8 @@ apart; CasADi's functions run in its virtual machine. A note says where the two 
 
     python benchmarks/trajopt.py --out trajopt.md
 
-prints the problems in a plane on several meshes, the robots, and a batch of starts.
+prints the problems in a plane on several meshes, the robots, other methods on the cart-pole, and a batch of starts. The
+process keeps to one core.
 """
 
 import argparse
@@ -21,8 +22,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks._timing import pin_to_core
 from benchmarks._trajopt_casadi import theirs
 from benchmarks._trajopt_cases import CART_POLE, CASES, TWO_LINK, Case
+
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
 
 def problem_of(case: Case):
@@ -69,6 +73,66 @@ def pair(case: Case, intervals: int, repetitions: int) -> list[dict]:
     note = "" if abs(a - b) <= 1e-6 * abs(b) else "the optima differ"
     about = {"problem": case.name, "intervals": intervals}
     return [{**about, **row, "published": case.published, "note": note} for row in rows]
+
+
+def side_by_side(rows: list[dict]) -> list[dict]:
+    """One row for both solvers, out of those of `pair`."""
+    out = []
+    for one, other in zip(rows[::2], rows[1::2], strict=True):
+        out.append({key: one[key] for key in ("problem", "intervals", "published")})
+        for key in ("optimum", "iterations", "seconds"):
+            out[-1] |= {key: one[key], f"IPOPT's {key}": other[key]}
+        out[-1] |= {key: one[key] for key in ("status", "compile s", "note")}
+    return out
+
+
+def method_rows(case: Case, intervals: int, repetitions: int) -> list[dict]:
+    """One problem by other transcriptions, whose programs IPOPT takes too, and by differential dynamic programming."""
+    from jaxdyn.trajopt import MultipleShooting, SolveStatus, Trapezoidal, ilqr, ipopt, solve
+
+    problem, rows = problem_of(case), []
+    of = lambda method, **options: lambda: method(problem, intervals=intervals, **options)
+    methods: dict[str, Any] = {
+        "solve, Trapezoidal": (of(solve, transcription=Trapezoidal()), of(ipopt, transcription=Trapezoidal())),
+        "solve, MultipleShooting": (
+            of(solve, transcription=MultipleShooting()),
+            of(ipopt, transcription=MultipleShooting()),
+        ),
+        "ilqr, second_order": (of(ilqr, second_order=True), of(ipopt, transcription=MultipleShooting())),
+    }
+    for name, (call, check) in methods.items():
+        first = call()
+        seconds = min(float(call().run_seconds or 0) for _ in range(repetitions))
+        rows.append(
+            {
+                "problem": case.name,
+                "method": name,
+                "intervals": intervals,
+                "optimum": float(first.cost),
+                "IPOPT's optimum": float(check().cost),
+                "iterations": int(first.iterations),
+                "status": SolveStatus(int(first.status)).name,
+                "seconds": seconds,
+                "compile s": first.compile_seconds,
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def add_core(parser: argparse.ArgumentParser):
+    """The option that chooses a core."""
+    parser.add_argument("--core", type=int, default=-1, help="keep to this core, by default the last one")
+    parser.add_argument("--no-pin", action="store_true", help="leave the choice of cores to the system")
+
+
+def on_one_core(args):
+    """Keeps to one core and one thread; to be called before jax is imported."""
+    flags = f"{ONE_THREAD} {os.environ.get('XLA_FLAGS', '')}".strip()
+    os.environ |= {"JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    core = None if args.no_pin else pin_to_core(args.core)
+    print("on all cores" if core is None else f"on core {core}", flush=True)
 
 
 def batch_row(case: Case, intervals: int, size: int) -> dict:
@@ -135,23 +199,27 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="20 intervals, a batch of 8, two problems")
     parser.add_argument("--without-robots", action="store_true", help="only problems with equations written by hand")
+    add_core(parser)
     parser.add_argument("--out", metavar="FILE", help="write the tables as markdown")
     parser.add_argument("--json", metavar="FILE", help="write the rows")
     args = parser.parse_args(argv)
-    os.environ |= {"JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    on_one_core(args)
     repetitions = 1 if args.quick else 5
     rows = all_rows(args.quick, repetitions)
     if not args.without_robots:
         from benchmarks import _trajopt_robots
 
         rows += _trajopt_robots.rows(args.quick, repetitions)
+    methods = method_rows(CART_POLE, 20 if args.quick else 80, repetitions)
     batch = batch_row(CART_POLE, 20 if args.quick else 40, 8 if args.quick else 256)
-    text = f"{table(rows)}\n\n{table([batch])}\n"
+    text = f"{table(side_by_side(rows))}\n\n{table(methods)}\n\n{table([batch])}\n"
     print("\n" + text)
     if args.out:
         Path(args.out).write_text(text, encoding="utf-8")
     if args.json:
-        Path(args.json).write_text(json.dumps({"solves": rows, "batch": batch}, indent=1), encoding="utf-8")
+        Path(args.json).write_text(
+            json.dumps({"solves": rows, "methods": methods, "batch": batch}, indent=1), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

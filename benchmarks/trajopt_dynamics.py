@@ -14,7 +14,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks._trajopt_cases import CART_POLE
-from benchmarks.trajopt import problem_of, table
+from benchmarks.trajopt import add_core, on_one_core, problem_of, table
 
 
 def squares(t, x, u):
@@ -68,9 +68,10 @@ def solve_row(name: str, problem, intervals: int, repetitions: int) -> dict:
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="20 intervals, without the constrained robot")
+    add_core(parser)
     parser.add_argument("--out", metavar="FILE", help="write the tables as markdown")
     args = parser.parse_args(argv)
-    os.environ |= {"JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    on_one_core(args)
     os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
     rows = []
     every = problems()
