@@ -27,6 +27,7 @@ from jaxdyn.constraints._coordinates import PrescribedFrame as PrescribedFrame
 from jaxdyn.constraints._described import described_constraints as described_constraints
 from jaxdyn.constraints._dynamics import ConstrainedDynamics as ConstrainedDynamics
 from jaxdyn.constraints._dynamics import ConstraintStatus as ConstraintStatus
+from jaxdyn.constraints._dynamics import Impulse as Impulse
 from jaxdyn.constraints._dynamics import allowed_forces as allowed_forces
 from jaxdyn.constraints._dynamics import constrained_dynamics as constrained_dynamics
 from jaxdyn.constraints._dynamics import constrained_inverse_dynamics as constrained_inverse_dynamics

@@ -6,12 +6,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn._errors import ShapeError
-from jaxdyn._types import Array, Float
+from jaxdyn._numerics import default_tolerance, pseudo_inverse
+from jaxdyn._types import Array, Float, Int
+from jaxdyn.constraints._dynamics import ConstraintStatus
 from jaxdyn.constraints._evaluate import as_constraints, bias, evaluated, linearised
-from jaxdyn.constraints._kkt import KKT, default_tolerance, pseudo_inverse
+from jaxdyn.constraints._kkt import KKT
 from jaxdyn.dynamics import TaskSpaceDynamics, bias_forces, mass_matrix, rnea
 from jaxdyn.kinematics import LOCAL, difference, jacobian, jacobian_derivative
 from jaxdyn.model import Model
@@ -28,6 +29,8 @@ class ReducedDynamics(eqx.Module):
     q: Float[Array, " nq"]
     v: Float[Array, " nv"]
     a: Float[Array, " nv"]
+    #: a `ConstraintStatus`
+    status: Int[Array, ""]
 
 
 def reduced_dynamics(
@@ -37,33 +40,44 @@ def reduced_dynamics(
     ydot: Float[Array, " ny"],
     tau: Float[Array, " nv"],
     external: Float[Array, "links 6"] | None = None,
+    *,
+    t: Any = None,
 ) -> ReducedDynamics:
     """Equations of motion in coordinates y of a constraint, which `q = chart(y)` meets by itself.
 
         J^T M J yddot + J^T (M Jdot ydot + h) = J^T (tau + J_ext^T external),    v = J(y) ydot
+
+    With a time `t` the chart is `q = chart(y, t)`, and `v = J ydot + dq/dt`: functional coordinates relative to an
+    object that moves by itself.
 
     J and `Jdot ydot` are forward derivatives of the chart on the configuration manifold, with no term left out. Forces
     that do no work on the constraint do not appear. The chart has to be regular: J of full column rank.
 
     Murray, Li and Sastry 1994, section 6.2.3.
     """
-    q = chart(y)
+    place = (lambda y, s: chart(y)) if t is None else chart
+    t = jnp.zeros((), y.dtype) if t is None else jnp.asarray(t, y.dtype)
+    q = place(y, t)
     if jnp.shape(q) != (model.nq,) or jnp.shape(y) != jnp.shape(ydot):
         raise ShapeError(
             f"chart(y) has shape {jnp.shape(q)} and ydot {jnp.shape(ydot)}, expected {(model.nq,)}, a configuration, "
             f"and that of y, {jnp.shape(y)}"
         )
+    one = jnp.ones_like(t)
 
-    def velocity(y, ydot):
-        here = chart(y)
-        return jax.jvp(lambda z: difference(model, here, chart(z)), (y,), (ydot,))[1]
+    def velocity(y, t, ydot, tick):
+        here = place(y, t)
+        return jax.jvp(lambda y, t: difference(model, here, place(y, t)), (y, t), (ydot, tick))[1]
 
-    j = jax.jacfwd(lambda e: velocity(y, e))(ydot)
-    v, rest = jax.jvp(lambda y: velocity(y, ydot), (y,), (ydot,))
-    inertia = j.T @ mass_matrix(model, q) @ j
+    j = jax.jacfwd(lambda e: velocity(y, t, e, 0 * one))(ydot)
+    v, rest = jax.jvp(lambda y, t: velocity(y, t, ydot, one), (y, t), (ydot, one))
+    root = jnp.linalg.cholesky(mass_matrix(model, q)).T @ j
+    inverse, rank = pseudo_inverse(root, jnp.asarray(default_tolerance(root.dtype), root.dtype))
     bias = j.T @ rnea(model, q, v, rest, external)
-    acceleration = cho_solve(cho_factor(inertia), j.T @ tau - bias)
-    return ReducedDynamics(acceleration, inertia, bias, j, q, v, j @ acceleration + rest)
+    acceleration = inverse @ (inverse.T @ (j.T @ tau - bias))
+    status = jnp.where(rank < y.shape[0], ConstraintStatus.SINGULAR_CHART, ConstraintStatus.SOLVED)
+    status = jnp.where(jnp.isfinite(acceleration).all(), status, ConstraintStatus.NOT_FINITE).astype(jnp.int32)
+    return ReducedDynamics(acceleration, root.T @ root, bias, j, q, v, j @ acceleration + rest, status)
 
 
 def constrained_task_space_dynamics(

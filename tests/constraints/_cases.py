@@ -1,5 +1,6 @@
 """Robots with loops, and a set with every type of constraint."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -28,6 +29,12 @@ def four_bar_closure(coupler=1.3, name="loop"):
     )
 
 
+@jax.jit
+def close(length, q, v):
+    """The assembled four-bar, compiled once for all who need it."""
+    return jc.assemble(four_bar(length), (four_bar_closure(length),), q, v)
+
+
 def every_type():
     """One constraint of each type on a robot with links l0 to l7 with joint types of all kinds."""
     e = lambda link, *at: jc.End(link, at, (0.9, 0.1, -0.2, 0.3))
@@ -47,10 +54,10 @@ def every_type():
         jc.Holonomic("own", lambda x: jnp.sin(x.q[0]) * x.pose("l4").translation[:2] + x.t),
         jc.Pfaffian("given", rows, lambda q, t: q[:2] * t),
         jc.RollingBall("ball", e("l2", 0.1, 0.0, 0.0), 0.3, (0.1, 0.2, 1.0)),
-        jc.RollingDisc("disc", e("l7", 0.1, 0.0, 0.0), 0.3),
-        jc.DiscOnPlane("rim", e("l7", 0.1, 0.0, 0.0), 0.3),
+        jc.RollingDisc("disc", e("l7", 0.1, 0.0, 0.0), 0.3, base=e("l1", 0.0, 0.1, 0.0)),
+        jc.DiscOnPlane("rim", e("l7", 0.1, 0.0, 0.0), 0.3, base=e("l3", 0.2, 0.0, 0.1)),
         jc.BallOnPlane("height", e("l2", 0.1, 0.0, 0.0), 0.3),
-        jc.KnifeEdge("skate", e("l5", 0.1, 0.0, 0.0)),
+        jc.KnifeEdge("skate", e("l5", 0.1, 0.0, 0.0), "l2"),
     )  # fmt: skip
 
 

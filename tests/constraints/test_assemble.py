@@ -9,11 +9,10 @@ from numpy.testing import assert_allclose
 import jaxdyn as jd
 import jaxdyn.constraints as jc
 from jaxdyn.constraints import _evaluate as ev
-from tests.constraints._cases import four_bar, four_bar_closure
-
-close = jax.jit(lambda length, q, v: jc.assemble(four_bar(length), (four_bar_closure(length),), q, v))
+from tests.constraints._cases import close, four_bar, four_bar_closure
 
 
+@jax.jit
 def _errors(q, v, length=1.3):
     x = ev.evaluated(four_bar(length), 0.0, q, v)
     loop = (four_bar_closure(length),)

@@ -63,6 +63,7 @@ def test_chart_is_checked():
 task = jax.jit(jc.constrained_task_space_dynamics, static_argnames="name")
 
 
+@pytest.mark.slow
 def test_task_space_without_constraints_is_the_free_one():
     model = jd.robots.panda()
     rng = np.random.default_rng(1)

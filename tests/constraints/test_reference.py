@@ -118,6 +118,7 @@ def _joint_speed(model, t, q, v):
     return v[0]
 
 
+@pytest.mark.slow
 def test_squeezer_starts_as_published():
     """Andrews' squeezing mechanism: accelerations and multipliers that the start has to have."""
     model, loops, q = squeezer()

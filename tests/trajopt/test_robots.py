@@ -54,7 +54,7 @@ def test_the_repeating_step_is_an_impact():
     @eqx.filter_jit
     def both(r, w):
         q, v = (jnp.concatenate([jnp.zeros(2), y]) for y in (r, w))
-        return step.struck(r, w), impulse(step.floating, [Holonomic("ground", foot)], q, v)[0][2:]
+        return step.struck(r, w), impulse(step.floating, [Holonomic("ground", foot)], q, v).v[2:]
 
     for r, w in np.random.default_rng(1).standard_normal((3, 2, 5)):
         struck, expected = both(jnp.asarray(r), jnp.asarray(w))
