@@ -105,7 +105,7 @@ _ROBOTS = {
     "hinges": _hinges,
     "planar": _planar,
     "balls": _tree("spherical_zyx fixed spherical_zyx"),
-    "pair": _tree("prismatic revolute"),
+    "pair": _tree("revolute prismatic"),
     "ball_slide": _tree("spherical prismatic"),
     "tree": _tree("revolute prismatic revolute prismatic", (-1, 0, 0, 2)),
     "floating": _tree("free spherical universal", (-1, 0, 0)),
