@@ -10,7 +10,6 @@ width, as its models have it. FIGAROH runs in a process of the Python that `--fi
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -22,9 +21,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.signal import butter, filtfilt
 
 import jaxdyn as jd
+from benchmarks import _identification_logs
 from jaxdyn.actuators import drive
 from jaxdyn.identification import GeometricPrior, Linear, Log, Physical, fit, grouping, predicted_effort
 
@@ -35,17 +34,7 @@ SIGN = 1e-30
 #: weights of the prior in FIGAROH's physically consistent fit; the first is its default
 PRIORS = (1e-6, 1e-2)
 WORKER = Path(__file__).with_name("_figaroh_worker.py")
-_NOT_IN_URDF = ("armature", "friction_velocity", "gravity", "closures", "shapes", "actuators")
-
-
-def rows_of(t, q, effort, cutoff: float, rate: float, every: int, name: str) -> Log:
-    """Even rows of uneven ones, through a Butterworth filter forward and backward, differentiated."""
-    times = np.arange(t[0], t[-1], 1 / rate)
-    even = lambda x: np.stack([np.interp(times, t, column) for column in x.T], 1)
-    q, effort = (filtfilt(*butter(4, 2 * cutoff / rate), even(x), axis=0) for x in (q, effort))
-    v = np.gradient(q, 1 / rate, axis=0)
-    a = np.gradient(v, 1 / rate, axis=0)
-    return Log(*(x[::every] for x in (times, q, v, a, effort)), name)
+NOT_IN_URDF = ("armature", "friction_velocity", "gravity", "closures", "shapes", "actuators")
 
 
 class Case(NamedTuple):
@@ -60,28 +49,21 @@ class Case(NamedTuple):
     dependent: float
 
 
+def case_of(found: _identification_logs.Case, width: float) -> Case:
+    """The rows of `benchmarks.identification` for ordinary least squares."""
+    held_out = np.flatnonzero(found.held_out)[:: found.every]
+    dependent = found.rate / found.every / (2 * found.cutoff)
+    return Case(found.model, found.usual(), [found.judged.rows(held_out)], width, dependent)
+
+
 def panda(folder: Path) -> Case:
     """Seven joints, efforts by sensors behind the gears."""
-    data = np.load(folder / "panda_exciting_traj1.npz")
-    fresh = data["fresh"]
-    whole = rows_of(data["t_rec"][fresh], data["q"][fresh], data["tau"][fresh], 3.0, 1000, 10, "Panda")
-    model = jd.remove_link(jd.load_urdf(folder / "panda.urdf"), "panda_hand")
-    t = np.asarray(whole.t)
-    parts = (t > 0.25) & (t < 7.17), (t >= 13.83) & (t < t[-1] - 0.25), (t >= 7.17) & (t < 13.83)
-    head, tail, middle = (whole.rows(keep) for keep in parts)
-    return Case(model, [head, tail], [middle], 0.1, 100 / 6)
+    return case_of(_identification_logs.panda(folder), 0.1)
 
 
 def tiago(folder: Path) -> Case:
-    """A lift and seven joints of an arm; measured are currents, of which the published gains make efforts."""
-    read = lambda name: np.loadtxt(folder / f"tiago_{name}.csv", delimiter=",", skiprows=1)
-    gains = json.loads((folder / "published_gains.json").read_text())
-    position = read("position")
-    effort = read("effort")[:, 1:9] * np.array(gains["reduction_ratio"]) * np.array(gains["k_motor"])
-    whole = rows_of(position[:, 0], position[:, 1:9], effort, 5.0, 100, 2, "TIAGo")
-    model = jd.reduce_joints(jd.load_urdf(folder / "tiago_48_schunk.urdf"), gains["joints"])
-    t = np.asarray(whole.t)
-    return Case(model, [whole.rows((t >= 1) & (t < 55))], [whole.rows((t >= 55.5) & (t < 79))], 0.01, 50 / 10)
+    """Seven joints of an arm; measured are currents, of which the published gains make efforts."""
+    return case_of(_identification_logs.tiago(folder, lift=False), 0.01)
 
 
 def ours(model: jd.Model, width: float, method, logs, prior=None):
@@ -97,7 +79,7 @@ def ours(model: jd.Model, width: float, method, logs, prior=None):
 def theirs(python: str, model: jd.Model, log: Log, held: Log, motion) -> dict:
     """What the worker found, or `RuntimeError` with its last words."""
     joints = [name for name, _ in jd.simulation.coordinate_names(model)]
-    given = {"urdf": jd.write_urdf(model, without=_NOT_IN_URDF), "joints": np.array(joints)}
+    given = {"urdf": jd.write_urdf(model, without=NOT_IN_URDF), "joints": np.array(joints)}
     given |= {key: np.asarray(getattr(log, key)) for key in ("q", "v", "a", "effort")}
     given |= {f"held_{key}": np.asarray(getattr(held, key)) for key in ("q", "v", "a")}
     given |= dict(zip(("random_q", "random_v", "random_a"), motion, strict=True))
