@@ -9,6 +9,7 @@ import functools as ft
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jaxdyn as jd
 from jaxdyn.formulations import (
@@ -125,6 +126,13 @@ COVERED: tuple[tuple[AbstractFormulation, tuple[str, ...]], ...] = (
     (TwistWrench(), ("pair", "tree", "hinges", "planar")),
     (GibbsAppell(), ("ball_slide", "geared", "pair", "hinges", "planar", "balls", "tree", "floating")),
 )
+
+
+def each(*soon: type[AbstractFormulation]):
+    """Every formulation with the names of its robots; all but those that compile `soon` are run by hand."""
+    for method, robots in COVERED:
+        marks = [] if isinstance(method, soon) else [pytest.mark.wide]
+        yield pytest.param(method, robots, marks=marks, id=type(method).__name__)
 
 
 @ft.cache

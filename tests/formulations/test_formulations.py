@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 
 import jaxdyn as jd
 from jaxdyn import formulations
-from jaxdyn.formulations import AbstractFormulation, Lagrange, PlanarChain, SphericalChain
-from tests.formulations._cases import COVERED, ROBOTS, TOLERANCE, batch, model, state
+from jaxdyn.formulations import AbstractFormulation, Lagrange, PlanarChain, SphericalChain, TwistWrench
+from tests.formulations._cases import COVERED, ROBOTS, TOLERANCE, batch, each, model, state
 from tests.oracles import relative_error
 
 jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -85,7 +85,7 @@ _formulated_slopes = ft.partial(jit, static_argnums=0)(_slopes)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(("method", "robots"), each(PlanarChain, TwistWrench))
 def test_gradients_agree(method, robots):
     """`grad` of forward dynamics under jit and vmap, in every kind of leaf and in the state, also at rest.
 
@@ -115,7 +115,7 @@ def test_gradients_of_inverse_dynamics_agree(method, robots):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(("method", "robots"), each(PlanarChain, SphericalChain))
 def test_single_precision_stays_single(method, robots):
     m = model(robots[0]).astype(jnp.float32)
     q, v = jd.neutral(m), jnp.zeros(m.nv, jnp.float32)

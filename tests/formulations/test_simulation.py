@@ -12,7 +12,7 @@ import jaxdyn as jd
 from jaxdyn.dynamics import FreeMotion
 from jaxdyn.formulations import ExactGradient, PlanarChain, SphericalChain, TwoPointGradient
 from jaxdyn.simulation import MomentumForm, System, Variational
-from tests.formulations._cases import COVERED, model, state
+from tests.formulations._cases import each, model, state
 from tests.oracles import relative_error
 
 jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -49,7 +49,7 @@ def _short(method, m, q, v):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(("method", "robots"), each())
 def test_every_formulation_moves_a_robot(method, robots):
     """Two steps give the state that the default method gives; some of the robots have quaternions."""
     m, (q, v, _, _) = model(robots[0]), state(robots[0])
