@@ -85,7 +85,7 @@ def resolved_rates(
     rows = jnp.eye(6, dtype=q.dtype) if rows is None else rows
     j = rows @ jacobian(model, q, name, reference=WORLD_ALIGNED)
     velocity = check_shape("velocity", velocity, (j.shape[0],))
-    values = jnp.linalg.svd(jax.lax.stop_gradient(j), compute_uv=False)
+    values = jnp.linalg.svd(j, compute_uv=False)
     largest = jnp.max(values)
     conditioning = jnp.min(values) / jnp.where(largest > 0, largest, 1)
     regular = conditioning > tolerance

@@ -12,6 +12,7 @@ from jaxdyn.trajopt import Bounds, Guess, MultipleShooting, PathConstraint, Prob
 from .problems import push
 
 
+@pytest.mark.slow
 def test_a_robot_moves_as_its_dynamics_say():
     robot = Robot(jd.robots.acrobot(damping=(0.2, 0.1)))
     assert robot.control_names == ("elbow",)

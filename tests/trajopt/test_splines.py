@@ -38,6 +38,7 @@ def test_cubics_are_met_exactly():
     np.testing.assert_allclose(ours.q, cubic(np.asarray(ours.times)), atol=1e-11)
 
 
+@pytest.mark.slow
 def test_three_points_and_other_virtual_times():
     ours = waypoint_spline(TIMES[:3], POINTS[:3], virtual=jnp.array([0.1, 0.9]))
     exact = scipy.interpolate.CubicSpline(ours.times, ours.q, bc_type="clamped")
@@ -82,6 +83,7 @@ def test_rates_give_the_motion_of_the_frame():
     np.testing.assert_allclose(to.left_inverse(j.T), np.linalg.pinv(j.T), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_singular_poses_are_reported():
     straight = to.resolved_rates(SIX, jnp.zeros(6), TIP6, TWIST, PUSH, inverse=to.square_inverse)
     assert straight.status == to.RateStatus.SINGULAR
