@@ -55,7 +55,10 @@ def test_constraints_that_cannot_be_met_are_a_status():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "remedy",
-    [jc.Projection(), jc.GearGuptaLeimkuhler(10.0), pytest.param(jc.Baumgarte(10.0), marks=pytest.mark.wide)],
+    [
+        jc.Projection(),
+        *(pytest.param(r, marks=pytest.mark.wide) for r in (jc.Baumgarte(10.0), jc.GearGuptaLeimkuhler(10.0))),
+    ],
     ids=type,
 )
 def test_crank_at_a_constant_rate(remedy):
@@ -190,6 +193,7 @@ def test_carried_load_moves_as_with_a_heavier_arm():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_two_arms_with_a_load_keep_the_energy():
     """A closed chain of four bars and a point: one that is torn open would lose the load."""
     model, grips = jc.common_load(lean_arm(), lean_arm(), ("hand", "hand"), 1.5, translation=(0.8, 0.0, 0.0))

@@ -104,6 +104,7 @@ def _bead(depth):
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_rollout_in_a_number_of_a_surface_and_its_remedy():
     """A bead in the bowl `z = d (x^2 + y^2)`, in d and in the rates of the stabilisation; compiled once."""
     traces = []
@@ -130,6 +131,7 @@ def test_rollout_in_a_number_of_a_surface_and_its_remedy():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_nearest_point_of_a_sphere():
     """From a rough point to the sphere, straight along the radius, with the derivative of that projection."""
     model, _ = _bead(0.0)

@@ -186,6 +186,7 @@ def test_prescribed_frame_takes_the_wrench_of_inverse_dynamics():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_on_a_plate_that_moves():
     """A ball and a skate on a heavy plate in free fall: seen from it they keep straight on, and no force acts."""
     b = jd.ModelBuilder()

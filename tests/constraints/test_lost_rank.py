@@ -1,0 +1,128 @@
+"""Where rows of A depend on each other, for a moment or always: values and derivatives next to the pose, and in it."""
+
+import functools as ft
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import solve_ivp
+
+import jaxdyn as jd
+import jaxdyn.constraints as jc
+from jaxdyn.constraints import _evaluate as ev
+from jaxdyn.simulation import System
+
+RATE = 3.5 * 9.81 / 3  # `3 th'' = 3.5 g sin th` of two squares, see tests/robots/test_linkages.py
+FLAT = np.pi / 2
+
+
+@ft.cache
+def squares():
+    model = jd.robots.n_four_bar(2)
+    turn = jnp.array([-1.0 if name.startswith("bar") else 1.0 for name in model.link_names])
+    return model, jc.described_constraints(model), turn
+
+
+@ft.cache
+def _accelerated():
+    model, loops, turn = squares()
+
+    @jax.jit
+    def both(angle, speed):
+        f = lambda angle, speed: jc.constrained_dynamics(model, loops, angle * turn, speed * turn, jnp.zeros(5))
+        d, slope = jax.jvp(f, (angle, speed), (jnp.ones(()), jnp.zeros(())))
+        slow = jax.jvp(f, (angle, speed), (jnp.zeros(()), jnp.ones(())))[1]
+        return d, slope.a, slope.multipliers, slow.a
+
+    return both
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aside", [0.3, 1e-3, -1e-3, 1e-5])
+def test_next_to_the_flat_pose(aside):
+    """Closed form of the acceleration and of its derivatives, to what A's smallest singular value leaves of digits."""
+    d, slope, pull, slow = _accelerated()(FLAT + aside, 2.0)
+    turn, lost = squares()[2], 1e-16 / abs(aside)
+    assert int(d.rank) == 4 and int(d.status) == jc.ConstraintStatus.SOLVED
+    assert_allclose(d.a, RATE * np.sin(FLAT + aside) * turn, atol=1e-12 + 100 * lost)
+    assert_allclose(slope, RATE * np.cos(FLAT + aside) * turn, atol=1e-11 + 100 * lost / abs(aside))
+    assert_allclose(slow, 0, atol=1e-10 + 1000 * lost)
+    assert np.isfinite(d.multipliers).all() and np.isfinite(pull).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("speed", [0.0, 2.0])
+def test_in_the_flat_pose(speed):
+    """The acceleration nearest to the free one, in the metric of M, that two rows of four allow; by numpy's lstsq."""
+    model, loops, turn = squares()
+    d, slope, pull, slow = _accelerated()(FLAT, speed)
+    assert int(d.rank) == 2 and int(d.status) == jc.ConstraintStatus.SOLVED
+    q, v = FLAT * turn, speed * turn
+    x = ev.evaluated(model, 0.0, q, v)
+    a, gamma = np.asarray(ev.linearised(model, loops, x)[0]), np.asarray(ev.bias(model, loops, x))
+    root = np.linalg.cholesky(jd.mass_matrix(model, q))
+    free = jd.forward_dynamics(model, q, v, jnp.zeros(5))
+    scaled = np.linalg.solve(root, a.T).T
+    want = free + np.linalg.solve(root.T, np.linalg.lstsq(scaled, -gamma - a @ free, rcond=1e-8)[0])
+    assert_allclose(d.a, want, atol=1e-10)
+    shortest = np.linalg.lstsq(a.T, np.asarray(jd.mass_matrix(model, q) @ (want - free)), rcond=1e-8)[0]
+    assert_allclose(d.multipliers, shortest, atol=1e-10)
+    assert all(np.isfinite(x).all() for x in (slope, pull, slow))
+
+
+@pytest.mark.slow
+def test_rollout_through_the_flat_pose():
+    """Its end and the derivative of that in the speed at the start, against the pendulum of the closed form."""
+    model, loops, turn = squares()
+    times = jnp.array([0.0, 0.4])
+
+    @jax.jit
+    def end(speed):
+        system = System(model, (), jc.ConstrainedMotion(loops))
+        forward = diffrax.ForwardMode()
+        path = jd.simulate(system, 1.2 * turn, speed * turn, times, dt=0.01, adjoint=forward, max_steps=64)
+        return path.q[-1], path.status
+
+    (q, status), (slope, _) = jax.jvp(lambda s: end(s), (jnp.array(1.5),), (jnp.ones(()),))
+    rate = lambda t, y: [y[1], RATE * np.sin(y[0]), y[3], RATE * np.cos(y[0]) * y[2]]
+    want = solve_ivp(rate, (0, 0.4), [1.2, 1.5, 0, 1], method="DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
+    assert want[0] > FLAT + 0.3
+    assert int(status) == jd.SimulationStatus.FINISHED
+    assert_allclose(q, want[0] * turn, atol=1e-6)
+    assert_allclose(slope, want[2] * turn, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_derivatives_of_a_linkage_that_is_always_redundant():
+    """Bricard's, in efforts, masses, gravity and along its one motion."""
+    model = jd.robots.bricard()
+    loop = jc.described_constraints(model)
+    close = jax.jit(lambda q, v: jc.assemble(model, loop, q, v))
+    start = close(jnp.zeros(5), jnp.array([1.0, 0.3, -0.2, 0.1, 0.4]))
+    shifted = lambda s: close(start.q + s * start.v, start.v)
+
+    @jax.jit
+    def score(model, q, v, tau):
+        d = jc.constrained_dynamics(model, loop, q, v, tau)
+        return d.a @ jnp.array([1.0, -0.5, 0.3, 0.8, -1.2]) + d.multipliers @ jnp.array(
+            [0.1, -0.3, 0.2, 0.4, 0.5]
+        ), d.rank
+
+    tau = jnp.array([0.5, -1.0, 0.3, 0.8, 0.1])
+    slopes, rank = jax.jit(jax.grad(score, (0, 1, 2, 3), has_aux=True))(model, start.q, start.v, tau)
+    assert int(rank) == 4
+    h = 1e-5
+    ahead, behind = shifted(h), shifted(-h)
+    along = (score(model, ahead.q, ahead.v, tau)[0] - score(model, behind.q, behind.v, tau)[0]) / (2 * h)
+    got = slopes[1] @ (ahead.q - behind.q) / (2 * h) + slopes[2] @ (ahead.v - behind.v) / (2 * h)
+    assert_allclose(got, along, rtol=1e-5)
+    for where, step in ((lambda m: m.links.mass, 1e-4), (lambda m: m.gravity, 1e-3)):
+        way = jnp.sin(1.0 + jnp.arange(where(model).shape[0]))
+        at = lambda s, where=where, way=way: eqx.tree_at(where, model, where(model) + s * way)
+        want = (score(at(step), start.q, start.v, tau)[0] - score(at(-step), start.q, start.v, tau)[0]) / (2 * step)
+        assert abs(want) > 1e-3
+        assert_allclose(where(slopes[0]) @ way, want, rtol=1e-6)
