@@ -17,11 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn import robots, simulation
-from jaxdyn._errors import JaxdynError, ModelError
+from jaxdyn._errors import ConvergenceError, JaxdynError, ModelError
 from jaxdyn.cli._control import read_control
 from jaxdyn.cli._info import read_model
 from jaxdyn.cli._simulate_arguments import SOLVERS
-from jaxdyn.constraints import ConstrainedMotion, assemble, described_constraints
+from jaxdyn.constraints import assemble, described_constraints
 from jaxdyn.kinematics import neutral
 from jaxdyn.model import Model
 from jaxdyn.simulation import (
@@ -29,6 +29,7 @@ from jaxdyn.simulation import (
     System,
     Trajectory,
     coordinate_names,
+    joint_stops,
     simulate,
     to_csv,
     to_npz,
@@ -52,10 +53,14 @@ def run(arguments: argparse.Namespace):
     ts = jnp.linspace(0.0, arguments.time, max(count, 1) + 1)
     solver = _solver(arguments.solver)
     trajectory, compiling, seconds = _timed(system, (q, v, ts), solver, arguments)
-    rows = [*_facts(model, driven), *_course(trajectory, solver, arguments, compiling, seconds)]
-    trajectory.checked()
-    for path in _written(trajectory, arguments):
-        rows.append(("written", str(path)))
+    rows = [*_facts(model, driven, arguments), *_course(trajectory, solver, arguments, compiling, seconds)]
+    written = _written(trajectory, arguments)
+    try:
+        trajectory.checked()
+    except ConvergenceError as error:
+        kept = f" What it reached is in {', '.join(map(str, written))}." if written else ""
+        raise ConvergenceError(f"{error}{kept}") from None
+    rows += [("written", str(path)) for path in written]
     width = max(len(label) for label, _ in rows)
     print("\n".join(f"{label:<{width}}  {text}" for label, text in rows))
 
@@ -115,21 +120,17 @@ def _numbers(option: str, given: list[str], names, default) -> Any:
 
 
 def _system(model: Model, arguments: argparse.Namespace) -> tuple[System, list[str]]:
-    parts, driven = (), []
-    if arguments.control is not None:
-        part, driven = read_control(arguments.control, model, arguments.interpolation)
-        parts = (part,)
-    if model.closures:
-        motion: Any = ConstrainedMotion
-        return System(model, parts, motion(described_constraints(model))), driven
-    return System(model, parts), driven
+    if arguments.control is None:
+        return System(model), []
+    part, driven = read_control(arguments.control, model, arguments.interpolation)
+    return System(model, (part,)), driven
 
 
 def _assembled(system: System, q, v):
     """The nearest state that meets the closures."""
-    if not isinstance(system.motion, ConstrainedMotion):
+    if not system.model.closures:
         return q, v
-    found = assemble(system.model, system.motion.constraints, q, v).checked()
+    found = assemble(system.model, described_constraints(system.model), q, v).checked()
     return found.q, found.v
 
 
@@ -144,6 +145,8 @@ def _timed(system: System, start, solver, arguments: argparse.Namespace) -> tupl
     """The trajectory, and the seconds to compile and to run."""
     shown = sys.stderr.isatty()
     options: dict[str, Any] = {"dt": arguments.dt, "rtol": arguments.tolerance, "atol": arguments.tolerance}
+    if arguments.stops is not None:
+        options["events"] = joint_stops(system, arguments.stops)
     if arguments.dt is not None and arguments.tolerance is not None:
         raise ModelError("--dt fixes the steps and --tolerance adapts them; give one of the two")
 
@@ -173,13 +176,23 @@ def _at_once():
         signal.signal(signal.SIGINT, handler)
 
 
-def _facts(model: Model, driven: list[str]) -> list[tuple[str, str]]:
+def _facts(model: Model, driven: list[str], arguments) -> list[tuple[str, str]]:
     moving = len(model.topology.bodies)
     rows = [("robot", f"{model.name or 'robot'}: {moving} joints that move, nq {model.nq}, nv {model.nv}")]
     if model.closures:
         rows.append(("closures", f"{len(model.closures)}, by multipliers"))
     if driven:
         rows.append(("driven", f"{len(driven)} of {model.nv} efforts: {', '.join(driven)}"))
+    limited = int(np.isfinite([model.limits.lower, model.limits.upper]).any(axis=0).sum())
+    if limited:
+        how = (
+            f"rebound with restitution {arguments.stops:g}" if arguments.stops is not None else "not kept; see --stops"
+        )
+        rows.append(("limits", f"{limited} coordinates have some, {how}"))
+    if model.actuators:
+        rows.append(("actuators", f"{len(model.actuators)} described, not simulated; efforts act on the joints"))
+    if model.report:
+        rows.append(("notes", f"{len(model.report)} on how the file was read; see jaxdyn info"))
     return rows
 
 

@@ -35,11 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser):
     time.add_argument("--tolerance", type=_positive, metavar="X", help="of adapted steps (default: 1e-8)")
     time.add_argument("--solver", choices=SOLVERS, default="tsit5", help="integrator (default: tsit5)")
     time.add_argument("--max-steps", type=int, default=1_000_000, metavar="N", help="at most so many (default: 1e6)")
-    drive = parser.add_argument_group("efforts")
+    drive = parser.add_argument_group("what acts")
     table = "efforts as a table, .csv or .npz: a column t (s), and one of N m or N named as each joint that is driven"
     drive.add_argument("--control", type=Path, metavar="FILE", help=table)
     between = "between its rows (default: linear)"
     drive.add_argument("--interpolation", choices=INTERPOLATIONS, default="linear", help=between)
+    stops = "joints rebound at their limits with this restitution, 0 to 1 (default: limits are not kept)"
+    drive.add_argument("--stops", type=_restitution, metavar="E", help=stops)
     out = parser.add_argument_group("results")
     out.add_argument("--out", type=Path, metavar="FILE", help="trajectory: .csv, .npz or .parquet")
     out.add_argument("--plot", type=Path, metavar="FILE", help="picture: .png, .pdf or .svg")
@@ -52,4 +54,14 @@ def _positive(text: str) -> float:
         number = 0.0
     if not 0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return number
+
+
+def _restitution(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
     return number

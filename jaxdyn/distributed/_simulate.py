@@ -2,14 +2,15 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
 from jaxdyn._types import Array, Float
 from jaxdyn.distributed._vmap import sharded_vmap
 from jaxdyn.model import Model
-from jaxdyn.simulation import System, Trajectory, simulate
+from jaxdyn.simulation import System, Trajectory
+from jaxdyn.simulation._batch import completed, one_of_batch, split_batch
+from jaxdyn.simulation._inputs import as_part
 
 
 def simulate_sharded(
@@ -32,11 +33,7 @@ def simulate_sharded(
 
     The trajectory stays where its rows were computed; `gather` makes numpy arrays of it, whole in every process.
     """
-    wide, shared = eqx.partition(system, batched)
+    wide, shared = split_batch(system, batched)
     options = {k: jnp.asarray(x, q0.dtype) if isinstance(x, float) else x for k, x in options.items()}
-    run = sharded_vmap(_one, (0, None, 0, 0, None, 0, None), mesh=mesh)
-    return run(wide, shared, q0, v0, ts, effort, options)
-
-
-def _one(wide, shared, q0, v0, ts, effort, options) -> Trajectory:
-    return simulate(eqx.combine(wide, shared), q0, v0, ts, effort=effort, **options)
+    run = sharded_vmap(one_of_batch, (None, None, None, 0, 0, 0, 0), mesh=mesh)
+    return completed(run(shared, ts, options, wide, q0, v0, None if effort is None else as_part(effort)), shared)

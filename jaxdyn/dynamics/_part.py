@@ -11,9 +11,11 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn._types import Array, Float
-from jaxdyn.dynamics._forward import forward_dynamics
+from jaxdyn.dynamics._forward import forward_dynamics, mass_matrix
 from jaxdyn.model import Model
 
 
@@ -47,8 +49,8 @@ class AbstractPart(eqx.Module):
 class AbstractSampledPart(eqx.Module):
     """Something that looks at the robot every `period` seconds and holds what it has decided in between.
 
-    `sample` is called at `t_k = t_0 + k period` with the part's state and returns the next one, which reaches
-    `act` at `t_k + delay`, `0 <= delay <= period`. Steps of the simulation end at all these instants.
+    `sample` is called at `t_k = t_0 + k period`, t_0 being the start of the simulation, with the part's state and
+    returns the next one, which reaches `act` at `t_k + delay`, `0 <= delay <= period`. Steps end at all these instants.
     """
 
     #: time between two samples, s
@@ -87,6 +89,18 @@ class AbstractMotion(eqx.Module):
     def project(self, model: Model, t, q, v) -> Any:
         """The state `(q, v)` brought back to where it may be; applied after each step."""
 
+    @abc.abstractmethod
+    def exerted(self, model: Model, t, q, v, effort, external) -> Action:
+        """What makes the robot move so besides the given efforts and wrenches: those of constraints."""
+
+    @abc.abstractmethod
+    def jump(self, model: Model, t, q, impulse) -> Any:
+        """The change of v by an impulse on the velocity coordinates, `(nv,)` in N m s or N s."""
+
+    @abc.abstractmethod
+    def astray(self, model: Model, t, q, v) -> Any:
+        """Whether a state is not where it may be, as where constraints contradict each other or have come apart."""
+
 
 def _pytree(method: Any) -> Any:
     """A plain function as a pytree without leaves, which can be batched and told apart by identity."""
@@ -112,3 +126,12 @@ class FreeMotion(AbstractMotion):
 
     def project(self, model, t, q, v):
         return q, v
+
+    def exerted(self, model, t, q, v, effort, external):
+        return Action()
+
+    def astray(self, model, t, q, v):
+        return jnp.zeros((), bool)
+
+    def jump(self, model, t, q, impulse):
+        return cho_solve(cho_factor(mass_matrix(model, q)), impulse)

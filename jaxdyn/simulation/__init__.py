@@ -1,10 +1,7 @@
 """Simulation: a robot with what acts on it, integrated on its manifold, with events, inputs and derivatives."""
 
 from jaxdyn.simulation._batch import simulate_batch as simulate_batch
-from jaxdyn.simulation._events import Coordinate as Coordinate
 from jaxdyn.simulation._events import Event as Event
-from jaxdyn.simulation._events import Rebound as Rebound
-from jaxdyn.simulation._events import joint_stops as joint_stops
 from jaxdyn.simulation._export import coordinate_names as coordinate_names
 from jaxdyn.simulation._export import effort_names as effort_names
 from jaxdyn.simulation._export import to_csv as to_csv
@@ -25,6 +22,10 @@ from jaxdyn.simulation._momentum import MomentumForm as MomentumForm
 from jaxdyn.simulation._semi_implicit import SemiImplicitEuler as SemiImplicitEuler
 from jaxdyn.simulation._simulate import simulate as simulate
 from jaxdyn.simulation._state import State as State
+from jaxdyn.simulation._stops import Coordinate as Coordinate
+from jaxdyn.simulation._stops import JointLimit as JointLimit
+from jaxdyn.simulation._stops import Rebound as Rebound
+from jaxdyn.simulation._stops import joint_stops as joint_stops
 from jaxdyn.simulation._system import System as System
 from jaxdyn.simulation._trajectory import EventRecord as EventRecord
 from jaxdyn.simulation._trajectory import Interpolant as Interpolant

@@ -7,12 +7,15 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import core
 
-from jaxdyn._errors import ShapeError
+from jaxdyn._errors import ModelError, ShapeError, check_shape
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics import AbstractPart, AbstractSampledPart, Action
 from jaxdyn.model import Model
 from jaxdyn.simulation._function import as_function
+from jaxdyn.simulation._system import System
 
 
 def _as_float(x):
@@ -60,18 +63,31 @@ class Signal(AbstractPart):
         return Action(self.path.evaluate(t))
 
 
+def _as_wrench(x):
+    return x if isinstance(x, diffrax.AbstractPath) else as_function(x) if callable(x) else _as_float(x)
+
+
 class Wrench(AbstractPart):
-    """A constant wrench (moment, force) on one link, in link axes about the link's origin; N m and N."""
+    """A wrench (moment, force) on one link, in link axes about the link's origin; N m and N.
+
+    Constant `(6,)`, a law `(t, q, v) -> (6,)`, or a `diffrax.AbstractPath` over time, such as the `path` of a
+    `linear_signal` of wrenches.
+    """
 
     link: str = eqx.field(static=True)
-    wrench: Float[Array, "*batch 6"] = eqx.field(converter=_as_float)
+    wrench: Any = eqx.field(converter=_as_wrench)
 
     def initial(self, model, q, v):
         return None
 
     def act(self, model, t, q, v, state):
-        rows = jnp.zeros((model.num_links, 6), self.wrench.dtype)
-        return Action(external=rows.at[model.link_index(self.link)].set(self.wrench))
+        wrench = self.wrench
+        if isinstance(wrench, diffrax.AbstractPath):
+            wrench = wrench.evaluate(t)
+        elif callable(wrench):
+            wrench = wrench(t, q, v)
+        wrench = check_shape(f"wrench on {self.link}", jnp.asarray(wrench, v.dtype), (6,))
+        return Action(external=jnp.zeros((model.num_links, 6), v.dtype).at[model.link_index(self.link)].set(wrench))
 
 
 def linear_signal(times: Float[Array, " n"], efforts: Float[Array, "n nv"]) -> Signal:
@@ -115,13 +131,17 @@ def _table(times, efforts):
             f"a signal has times of shape {times.shape} and efforts of shape {efforts.shape}; expected (n,) and "
             "(n, nv) with n of at least 2"
         )
+    if not isinstance(times, core.Tracer) and not np.all(np.diff(times) > 0):
+        raise ModelError("the times of a signal do not increase; sort the rows and keep one of each time")
     return times, efforts
 
 
 class HeldSignal(AbstractSampledPart):
-    """Efforts that change every `period`: row k of `efforts` `(n, nv)` holds from `k period` on, the last for good.
+    """Efforts that change every `period`: row k of `efforts` `(n, nv)` holds from `ts[0] + k period` on, the last on.
 
-    Steps of the simulation end where the efforts change, so the jumps cost no accuracy.
+    It counts from the start of the simulation, as all sampled parts do, whereas `linear_signal` and `cubic_signal` read
+    the clock. With a `delay` every row holds so much later, and the first one before as well. Steps of the simulation
+    end where the efforts change, so the jumps cost no accuracy.
     """
 
     efforts: Float[Array, "*batch n nv"] = eqx.field(converter=_as_float)
@@ -172,3 +192,10 @@ def as_part(effort: Any) -> AbstractPart | AbstractSampledPart:
     if callable(effort):
         return Feedback(effort)
     return Effort(jax.tree.map(jnp.asarray, effort))
+
+
+def with_effort(system: System, effort: Any) -> System:
+    """The system with one part more, if there is an effort."""
+    if effort is None:
+        return system
+    return System(system.model, (*system.parts, as_part(effort)), system.motion, system.passive)

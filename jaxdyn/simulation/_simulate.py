@@ -6,25 +6,31 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optimistix as optx
+from jax import core
 
 from jaxdyn._errors import ModelError, ShapeError, check_shape
 from jaxdyn._types import Array, Float
+from jaxdyn.constraints import ConstrainedMotion
 from jaxdyn.dynamics import FreeMotion
 from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Model
 from jaxdyn.simulation._events import Event, empty_log
-from jaxdyn.simulation._inputs import as_part
+from jaxdyn.simulation._inputs import with_effort
 from jaxdyn.simulation._manifold import OnManifold
 from jaxdyn.simulation._momentum import MomentumForm
 from jaxdyn.simulation._state import State, to_state
 from jaxdyn.simulation._stepped import Landing, Stepped, Stepping
+from jaxdyn.simulation._stops import Rebound
 from jaxdyn.simulation._system import Held, System, as_system, has_vector_coordinates
 from jaxdyn.simulation._term import MotionTerm
 from jaxdyn.simulation._trajectory import EventRecord, Interpolant, SimulationStatus, Trajectory
 from jaxdyn.simulation._variational import Variational
 
 MAX_STEPS = 65536
+#: with dense output, for which as many steps are kept
+MAX_DENSE_STEPS = 4096
 
 
 def simulate(
@@ -42,7 +48,7 @@ def simulate(
     adjoint: diffrax.AbstractAdjoint | None = None,
     events: tuple[Event, ...] = (),
     max_events: int = 32,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
     dense: bool = False,
     progress_meter: diffrax.AbstractProgressMeter | None = None,
     throw: bool = False,
@@ -61,19 +67,23 @@ def simulate(
     * `adjoint`: of diffrax, by default `RecursiveCheckpointAdjoint()`, whose memory grows with the square root of
       `max_steps`; `diffrax.ForwardMode()` for forward-mode derivatives (`jvp`, `jacfwd`).
     * `events` happen in the order of time, up to `max_events` of them; see `Event`.
-    * `dense=True` keeps all steps and gives `trajectory.interpolant`.
+    * `max_steps` are made at most, by default 65,536, or 4,096 if dense.
+    * `dense=True` keeps all steps and gives `trajectory.interpolant`. Room for `max_steps` of them is taken at once.
 
-    A simulation that does not reach the last time says so in `trajectory.status`, or raises if `throw`.
+    A robot with closures moves along them; `(q0, v0)` meets them (`jaxdyn.constraints.assemble`). A simulation that
+    does not reach the last time says so in `trajectory.status`, or raises if `throw`.
     """
-    whole: System = _numbers(as_system(system))
-    events = _numbers(tuple(events))
-    if effort is not None:
-        whole = System(whole.model, (*whole.parts, as_part(effort)), whole.motion, whole.passive)
+    whole = with_effort(as_system(system), effort)
     start, ts = _start(whole, q0, v0, ts)
     dtype = ts.dtype
+    whole, events, start, ts = _numbers((whole, tuple(events), start, ts), dtype)
+    _check_events(events, whole.motion)
+    if max_steps is None:
+        max_steps = MAX_DENSE_STEPS if dense else MAX_STEPS
     number = lambda x: None if x is None else jnp.asarray(x, dtype)
     solver = diffrax.Tsit5() if solver is None else solver
     _check_solver(solver, whole, dt, controller)
+    _check_method(whole)
     tolerance = 1e-8 if dtype == jnp.float64 else 1e-5
     if dt is None:
         rtol, atol = (tolerance if x is None else x for x in (rtol, atol))
@@ -100,13 +110,34 @@ def _start(system: System, q0, v0, ts):
     ts = jnp.asarray(ts)
     if ts.ndim != 1 or ts.size == 0:
         raise ShapeError(f"ts has shape {ts.shape}, expected (n,) with n of at least 1: increasing times in s")
+    if not isinstance(ts, core.Tracer) and np.any(np.diff(ts) < 0):
+        raise ModelError("ts decreases; a simulation goes forward in time, so give increasing times in s")
     dtype = jnp.result_type(q0, v0, system.model.dtype)
     return (q0.astype(dtype), v0.astype(dtype)), ts.astype(dtype)
 
 
-def _numbers(tree: Any) -> Any:
-    """Python numbers as arrays, so that other values are not compiled anew."""
-    return jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int) else x, tree)
+def _numbers(tree: Any, dtype) -> Any:
+    """Python numbers, and arrays made of one, as arrays of a definite precision, lest other kinds compile anew."""
+
+    def number(x):
+        if isinstance(x, bool):
+            return x
+        if isinstance(x, float) or (isinstance(x, jax.Array) and x.weak_type and jnp.issubdtype(x.dtype, jnp.floating)):
+            return jnp.asarray(x, dtype)
+        return jnp.asarray(x, jnp.result_type(int)) if isinstance(x, int) else x
+
+    return jax.tree.map(number, tree)
+
+
+def _check_events(events: tuple[Event, ...], motion):
+    for event in events:
+        reset = event.reset
+        if isinstance(reset, Rebound) and reset.motion is None and not isinstance(motion, FreeMotion):
+            if not (isinstance(motion, ConstrainedMotion) and motion.constraints is None):
+                raise ModelError(
+                    f"a Rebound knows nothing of the {type(motion).__name__} of its system, whose constraints share in "
+                    "the impulse; give Rebound(..., motion=system.motion), or joint_stops the system"
+                )
 
 
 def _check_solver(solver, system: System, dt, controller):
@@ -122,6 +153,18 @@ def _check_solver(solver, system: System, dt, controller):
         )
     if isinstance(solver, MomentumForm | Variational):
         _check_motion(type(solver).__name__, system.motion)
+
+
+def _check_method(system: System):
+    """Asks a formulation here, where the numbers of the model are known."""
+    method = getattr(system.motion, "method", None)
+    covers = getattr(method, "covers", None)
+    reason = covers(system.model) if callable(covers) else None
+    if reason is not None:
+        raise ModelError(
+            f"{type(method).__name__}, the method of this motion, does not cover this model: {reason}; leave it out or "
+            "give one that does, such as jaxdyn.formulations.Lagrange()"
+        )
 
 
 def _check_motion(solver: str, motion):
@@ -153,12 +196,13 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
     solver, controller, adjoint = methods
     max_events, max_steps, dense = sizes
     hooked = bool(system.sampled) or system.motion.projects or bool(events)
-    y0: Any = system.initial(q0, v0, ts[0])
+    forward = jnp.all(jnp.diff(ts) >= 0)  # times that are traced cannot be refused
+    y0: Any = system.initial(jnp.where(forward, q0, jnp.nan), v0, ts[0])
     if not has_vector_coordinates(system.model) and not isinstance(solver, OnManifold | Variational):
         solver = OnManifold(solver)
     if controller is None:
         fixed = dt is not None
-        controller = diffrax.ConstantStepSize() if fixed else diffrax.PIDController(rtol, atol, norm=_norm)
+        controller = diffrax.ConstantStepSize() if fixed else _adapted(rtol, atol, ts)
     if hooked:
         y0 = Stepping(y0, empty_log(len(events), max_events, q0, v0) if events else None)
         solver, controller = Stepped(solver, events), Landing(controller, system, ts[0])
@@ -179,7 +223,13 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
         throw=False,
         progress_meter=progress_meter,
     )
-    return _trajectory(system, solution, ts, dense), solution.result
+    return _trajectory(system, (q0, v0), solution, ts, dense), solution.result
+
+
+def _adapted(rtol, atol, ts):
+    """Steps adapted to tolerances, down to what time resolves: where nothing is finite they would shrink for ever."""
+    least = 4 * jnp.finfo(ts.dtype).eps * jnp.maximum(jnp.abs(ts[0]), jnp.abs(ts[-1]))
+    return diffrax.PIDController(rtol, atol, norm=_norm, dtmin=least, force_dtmin=False)
 
 
 def _before(ts):
@@ -212,14 +262,16 @@ def _norm(scaled):
     return optx.rms_norm((state.q, state.v, [x for x in state.parts or () if not isinstance(x, Held)]))
 
 
-def _trajectory(system: System, solution, ts, dense: bool) -> Trajectory:
-    (saved, rows), (_, last) = zip(solution.ts, solution.ys, strict=True)
+def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
+    (saved, rows), (end, last) = zip(solution.ts, solution.ys, strict=True)
     last = jax.tree.map(lambda x: x[0], last)
     log = last.log if isinstance(last, Stepping) else None
     state = to_state(system.model, last)
     status = _status(solution, state, log)
     reached = jnp.isfinite(saved)
-    ended = status <= SimulationStatus.MAX_EVENTS
+    ended = (status <= SimulationStatus.MAX_EVENTS) | (status == SimulationStatus.HELD)
+    astray = _astray(system, (ts[0], *start), (end[0], state.q, state.v))
+    status = jnp.where((status <= SimulationStatus.EVENT) & astray, SimulationStatus.OFF_CONSTRAINT, status)
     fill = lambda x: jnp.where(ended, x, jnp.nan)
 
     def filled(row, x):
@@ -233,16 +285,27 @@ def _trajectory(system: System, solution, ts, dense: bool) -> Trajectory:
         d = solution.interpolation
         interpolant = Interpolant(system, d.ts, d.ts_size, d.infos, d.interpolation_cls)
     steps = solution.stats["num_steps"]
+    reached = reached | (ended & (ts <= ts[0]))  # also where no step was kept
     return Trajectory(ts, rows.q, rows.v, rows.parts, reached, status, steps, system, record, interpolant)
+
+
+def _astray(system: System, start, end):
+    """Whether a simulation ended where the motion may not be, or started there and was projected back."""
+    both = jax.lax.stop_gradient(jax.tree.map(lambda *x: jnp.stack(x), start, end))
+    first, last = jax.vmap(lambda t, q, v: system.motion.astray(system.model, t, q, v))(*both)
+    return last | (first & system.motion.projects)
 
 
 def _status(solution, state: State, log):
     code = SimulationStatus
     result, kinds = solution.result, diffrax.RESULTS
-    at_event = code.MAX_EVENTS if log is None else jnp.where(log.ended > 0, code.EVENT, code.MAX_EVENTS)
-    status = jnp.where(result == kinds.event_occurred, at_event, code.FAILED)
+    status = code.FAILED
+    if log is not None:
+        full = log.count >= log.time.shape[0]
+        at_event = jnp.where(log.ended > 0, code.EVENT, jnp.where(full, code.MAX_EVENTS, code.HELD))
+        status = jnp.where(result == kinds.event_occurred, at_event, status)
     status = jnp.where(result == kinds.max_steps_reached, code.MAX_STEPS, status)
-    finite = jnp.stack([jnp.all(jnp.isfinite(x)) for x in (state.q, state.v)]).all()
+    finite = jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(state)]).all()
     status = jnp.where((result == kinds.successful) & finite, code.FINISHED, status)
     return jnp.where(~finite, code.NOT_FINITE, status)
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxdyn.dynamics import AbstractMotion
-from jaxdyn.simulation._events import Event, Log, first_root, written
+from jaxdyn.simulation._events import Event, Log, written
+from jaxdyn.simulation._roots import first_root, time_tolerance
 from jaxdyn.simulation._state import State, not_converged, to_state
 from jaxdyn.simulation._system import System, next_instant
 from jaxdyn.simulation._wrapper import AbstractWrapper
@@ -68,11 +69,6 @@ def _projected(motion: AbstractMotion, model, t, y: State):
     return State(q, v, y.parts), jnp.asarray(True)
 
 
-def time_tolerance(t):
-    """How exactly the times of events are found: some units of rounding."""
-    return 256 * jnp.finfo(t.dtype).eps * jnp.maximum(jnp.abs(t), 1)
-
-
 def _watched(events: tuple[Event, ...], system: System, path, span, end: State, log: Log):
     """The state after the events at the end of a step, and the log with them or with an earlier root."""
     model = system.model
@@ -82,28 +78,27 @@ def _watched(events: tuple[Event, ...], system: System, path, span, end: State, 
     for k, event in enumerate(events):
 
         def g(t, event=event):
-            y = to_state(model, path.evaluate(t))
-            return event.value(model, t, y.q, y.v)
+            return event.value(model, t, to_state(model, path.evaluate(t)))
 
-        roots.append(first_root(g, t0, t1, event.direction, log.fired[k] > 0, near))
-    roots = jnp.stack(roots)
-    first = jnp.min(roots)
+        roots.append(first_root(g, t0, t1, event, log.fired[k] > 0))
+    times = jnp.stack([root.time for root in roots])
+    still, held = (jnp.stack(x) for x in zip(*((root.still, root.held) for root in roots), strict=True))
+    first = jnp.min(times)
     inside = first < t1 - near
-    here = (roots <= t1 + near) & ~inside
+    here = (times <= t1 + near) & ~inside
     q, v = end.q, end.v
     ended = log.ended
     for k, event in enumerate(events):
         before = (q, v)
         if event.reset is not None:
-            reset = lambda q, v, f=event.reset: f(model, t1, q, v)
-            q, v = jax.lax.cond(here[k], reset, lambda q, v: (q, v), q, v)
+            q, v = jax.lax.cond(here[k], lambda q, v, e=event: e.after(model, t1, q, v), lambda q, v: (q, v), q, v)
         log = written(log, here[k], t1, k, before, (q, v))
         if event.terminal:
             ended = jnp.maximum(ended, here[k])
     log = eqx.tree_at(
-        lambda g: (g.fired, g.ended, g.root),
+        lambda g: (g.fired, g.ended, g.root, g.inside, g.held),
         log,
-        (here.astype(q.dtype), ended.astype(q.dtype), jnp.where(inside, first, jnp.inf)),
+        tuple(x.astype(q.dtype) for x in (here | still, ended, first, inside, held.any())),
     )
     return State(q, v, end.parts), log
 
@@ -112,7 +107,8 @@ class Landing(diffrax.AbstractStepSizeController):
     """Makes steps end at the instants of sampled parts and at events, and then resumes the steps of `controller`.
 
     A step within which an event waits is made again, up to the event; since its time is computed along the motion,
-    and the step's end depends on it, all that follows has the right derivatives.
+    and the step's end depends on it, all that follows has the right derivatives. A motion that an event would have
+    to hold ends at the start of the step: the step is not kept.
     """
 
     controller: diffrax.AbstractStepSizeController
@@ -138,18 +134,28 @@ class Landing(diffrax.AbstractStepSizeController):
             t0, t1, y0, y1_candidate, args, y_error, error_order, inner
         )
         log = y1_candidate.log
-        root = jnp.full_like(t1, jnp.inf) if log is None else log.root
-        waits = keep & (root < jnp.inf)
+        if log is None:
+            root, waits, held = t1, jnp.asarray(False), jnp.asarray(False)
+        else:
+            # an event at the end of a step by chance is landed on as well, lest its time is a constant
+            root, held = log.root, keep & (log.held > 0)
+            waits = keep & ~held & (root < jnp.inf) & ((log.inside > 0) | (attempts == 0))
         short = goal - t1 > time_tolerance(t1)  # the step had been cut, and goes on to where it wanted
         old = waits | (keep & short)
         inner = jax.tree.map(lambda a, b: jnp.where(old, a, b), inner, new_inner)
         goal = jnp.where(old, goal, next_t1)
         next_t0 = jnp.where(waits, t0, next_t0)
-        next_t1 = jnp.where(waits, jnp.clip(root, t0 + time_tolerance(t0) / 64, t1), self._clipped(next_t0, goal))
+        next_t1 = jnp.where(waits, _landing(root, t0, t1), self._clipped(next_t0, goal))
         attempts = jnp.where(waits, attempts + 1, 0)
         lost = attempts > self.max_attempts
         if log is not None:
             stop = keep & ~waits & ((log.ended > 0) | (log.count >= log.time.shape[0]))
-            result = diffrax.RESULTS.where(stop, diffrax.RESULTS.event_occurred, result)
+            result = diffrax.RESULTS.where(stop | held, diffrax.RESULTS.event_occurred, result)
         result = diffrax.RESULTS.where(lost, not_converged(), result)
-        return keep & ~waits, next_t0, next_t1, jump, (inner, goal, attempts), result
+        return keep & ~waits & ~held, next_t0, next_t1, jump, (inner, goal, attempts), result
+
+
+def _landing(root, t0, t1):
+    """The root within the step, with its own derivative also where it is clipped."""
+    root = jnp.where(root < jnp.inf, root, t1)
+    return root + jax.lax.stop_gradient(jnp.clip(root, t0 + time_tolerance(t0) / 64, t1) - root)

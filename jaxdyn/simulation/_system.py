@@ -5,8 +5,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import core
 
 from jaxdyn._errors import ModelError, check_shape
+from jaxdyn.constraints import ConstrainedMotion
 from jaxdyn.dynamics import (
     AbstractMotion,
     AbstractPart,
@@ -40,15 +43,28 @@ class System(eqx.Module):
         effort = sum of part.act(t, q, v, x).effort + passive_forces(q, v),  a = motion.acceleration(effort, wrenches)
 
     Parts are any objects with the contract of `AbstractPart` or `AbstractSampledPart`; they and the model are leaves
-    like any others, so that gains, motor constants and masses have derivatives.
+    like any others, so that gains, motor constants and masses have derivatives. By default a robot moves as the
+    mechanism that its model describes: freely, or where there are `model.closures` along these.
     """
 
     model: Model
     #: objects with the contract of `AbstractPart` or `AbstractSampledPart`
-    parts: tuple[Any, ...] = ()
-    motion: AbstractMotion = FreeMotion()
+    parts: tuple[Any, ...]
+    motion: AbstractMotion
     #: whether damping, friction and springs of the joints act
-    passive: bool = eqx.field(static=True, default=True)
+    passive: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        model: Model,
+        parts: tuple[Any, ...] = (),
+        motion: AbstractMotion | None = None,
+        passive: bool = True,
+    ):
+        self.model = model
+        self.parts = parts
+        self.motion = described_motion(model) if motion is None else motion
+        self.passive = passive
 
     def __check_init__(self):
         for part in self.parts:
@@ -57,6 +73,8 @@ class System(eqx.Module):
                     f"a part of a System is {type(part).__name__}, which is neither an AbstractPart nor an "
                     "AbstractSampledPart; wrap a function of (t, q, v) into jaxdyn.simulation.Feedback"
                 )
+            if isinstance(part, AbstractSampledPart):
+                _check_timing(part)
 
     @property
     def sampled(self) -> tuple[AbstractSampledPart, ...]:
@@ -114,9 +132,28 @@ def as_system(system: Model | System) -> System:
     return System(system) if isinstance(system, Model) else system
 
 
+def described_motion(model: Model) -> AbstractMotion:
+    """That of the tree, or along the closures which the model describes."""
+    along: Any = ConstrainedMotion
+    return along() if model.closures else FreeMotion()
+
+
 def has_vector_coordinates(model: Model) -> bool:
     """Whether `qdot = v`, so that configurations need no care."""
     return all(has_vector_rate(joint) for joint in model.joints)
+
+
+def _check_timing(part: AbstractSampledPart):
+    """Refuses times that are known and make no sense; `0 <= delay <= period` and `period > 0`."""
+    times = (part.period, part.delay)
+    if any(isinstance(x, core.Tracer) or not eqx.is_array_like(x) for x in times):
+        return
+    period, delay = (np.asarray(x) for x in times)
+    if not (np.all(period > 0) and np.all(delay >= 0) and np.all(delay <= period)):
+        raise ModelError(
+            f"{type(part).__name__} has period {period} s and delay {delay} s; expected a positive period and a delay "
+            "from 0 to the period, longer dead times being whole periods to wait and a rest"
+        )
 
 
 def _rate(part, state, rate):

@@ -136,13 +136,39 @@ def test_the_shelf_is_what_needs_no_arguments():
         (["pendulum", "--solver", "variational"], "Variational has no error estimate"),
         (["pendulum", "--control", "u.txt"], "u.txt: a table of efforts ends in .csv or .npz"),
         (["pendulum", "--control", "u.csv"], "u.csv: cannot be read"),
-        (["pendulum", "--dt", "0.1", "--solver", "semi-implicit-euler", "--max-steps", "3"], "MAX_STEPS"),
+        (["pendulum", "--stops", "0.5", "--control", "u.csv"], "u.csv: cannot be read"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert message in refused(capsys, *arguments)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_what_was_reached_is_kept(tmp_path, capsys):
+    steps = ("--dt", "0.1", "--rate", "10", "--solver", "semi-implicit-euler", "--max-steps", "3")
+    out = tmp_path / "run.csv"
+    assert re.search(r"MAX_STEPS.*What it reached is in .*run\.csv", refused(capsys, "pendulum", *steps, "--out", out))
+    assert '"MAX_STEPS"' in out.read_text()
+    q = next(x for name, x in _control._columns(out).items() if name.startswith("q."))
+    assert np.isfinite(q[:4]).all() and np.isnan(q[4:]).all()
+
+
+@pytest.mark.slow
+def test_stops_and_what_is_left_out(tmp_path, capsys):
+    path = tmp_path / "slide.urdf"
+    link = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    limit = '<limit lower="-0.5" upper="1" effort="1" velocity="1"/>'
+    joint = f'<joint name="j" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>{limit}</joint>'
+    path.write_text(f'<robot name="r"><link name="a"/><link name="b">{link}</link>{joint}</robot>')
+    run = (path, "--time", "0.5", "--rate", "100", "--dt", "0.01", "--out", tmp_path / "run.csv")
+    for extra, low in (((), -0.5 - 0.6), (("--stops", "0.5"), -0.5)):
+        text = shown(capsys, *run, *extra)
+        assert re.search(r"^limits +1 coordinates have some, (not kept|rebound)", text, re.MULTILINE)
+        q = _control._columns(tmp_path / "run.csv")["q.j"]
+        assert abs(q.min() - low) < 0.15 and q.min() > low - 0.15
+    assert q.min() >= -0.5 - 1e-9
 
 
 @pytest.mark.parametrize(
@@ -183,6 +209,7 @@ def test_bad_options_show_the_usage(arguments, capsys):
     assert stop.value.code == 2 and "usage: jaxdyn simulate" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_writing_leaves_no_file(tmp_path, monkeypatch, capsys):
     def interrupted(handle):
         raise KeyboardInterrupt
@@ -212,6 +239,7 @@ def test_an_interrupt_ends_a_running_simulation(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     steps = ["--time", "1", "--dt", "0.005", "--solver", "semi-implicit-euler"]

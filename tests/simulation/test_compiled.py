@@ -38,6 +38,10 @@ def test_one_trace_a_shape():
             scale * TS,
             dt=dt,
         )
+    # Python's numbers, and arrays made of one, are like any others
+    for number in (2.0, jnp.asarray(2.0), jnp.array([2.0])[0]):
+        scaled = eqx.tree_at(lambda s: s.model.links.mass, system, jnp.ones(1) * number)
+        simulate(scaled, jnp.array([0.1]), jnp.full(1, number), jnp.linspace(0.0, number, 3), dt=number)
     assert len(traces) == first
 
 
@@ -108,7 +112,16 @@ def test_batches_in_chunks_are_the_batch():
     np.testing.assert_array_equal(parts.q, again.q)
     one = simulate(m, q[7], v[7], TS, effort=effort[7], dt=0.01)
     np.testing.assert_allclose(parts.q[7], one.q, atol=1e-13)
-    np.testing.assert_allclose(jax.vmap(lambda tr: tr.energy)(whole)[7], one.energy, atol=1e-12)
+    for tr in (whole, parts):
+        assert tr.system.model.links.mass.shape == m.links.mass.shape  # kept once
+        np.testing.assert_allclose(tr.energy[7], one.energy, atol=1e-12)
+        np.testing.assert_allclose(tr[7].action.effort, one.action.effort, atol=1e-12)
+        np.testing.assert_allclose(tr[5:8].reactions.effort[2], one.reactions.effort, atol=1e-10)
+    assert tr[7].q.ndim == 2 and tr[7].batched.leaves is None
+    many = jax.vmap(lambda q, v: simulate(m, q, v, TS, dt=0.01))(q, v)
+    np.testing.assert_allclose(many.energy[3], many[3].energy, atol=1e-13)
+    with pytest.raises(jd.ShapeError, match="is no batch"):
+        one[0]
 
 
 @pytest.mark.slow
@@ -122,5 +135,7 @@ def test_batches_of_models():
     for k in range(3):
         one = simulate(jd.robots.pendulum(mass=float(masses[k, 0])), jnp.zeros(1), jnp.zeros(1), TS, effort=force[k])
         np.testing.assert_allclose(tr.q[k], one.q, atol=1e-9)
+        np.testing.assert_allclose(tr.energy[k], one.energy, atol=1e-8)
+        np.testing.assert_allclose(tr[k].system.model.links.mass, one.system.model.links.mass)
     with pytest.raises(jd.ShapeError, match="chunk_size is 0"):
         simulate_batch(m, jnp.zeros((3, 1)), jnp.zeros((3, 1)), TS, chunk_size=0)

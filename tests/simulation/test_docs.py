@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 @pytest.mark.slow
 def test_the_page_runs():
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict = {"__name__": "simulation_page"}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)

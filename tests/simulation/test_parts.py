@@ -1,5 +1,6 @@
 """Inputs, parts with states, and sampled controllers."""
 
+import itertools
 from typing import Any
 
 import diffrax
@@ -14,6 +15,7 @@ import jaxdyn as jd
 from jaxdyn.dynamics import AbstractMotion, AbstractPart, Action
 from jaxdyn.simulation import (
     Effort,
+    Event,
     Feedback,
     HeldSignal,
     SampledFeedback,
@@ -83,6 +85,45 @@ def test_held_signal_jumps_exactly(options):
     np.testing.assert_allclose(tr.q[:, 0], [0, 0.045, 0.045, 0.045 + 0.4 * -0.3 + 2 * 0.16], atol=1e-12)
 
 
+@pytest.mark.slow
+def test_a_cubic_signal_moves_as_its_polynomials():
+    """The velocity is the integral of the signal, here by Simpson's rule between its knots, exact for cubics."""
+    times, efforts = np.array([0.0, 0.25, 0.5, 1.0]), np.array([[0.0], [1.0], [0.0], [2.0]])
+    signal = cubic_signal(jnp.asarray(times), jnp.asarray(efforts))
+    tr = simulate(cart(), ZERO, ZERO, jnp.asarray(times), effort=signal, dt=0.0625)
+    u = lambda t: float(signal.path.evaluate(t)[0])
+    area = [(b - a) / 6 * (u(a) + 4 * u((a + b) / 2) + u(b)) for a, b in itertools.pairwise(times)]
+    np.testing.assert_allclose(tr.v[1:, 0], np.cumsum(area), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_wrenches_may_be_laws_and_signals():
+    m = cart()
+    path = linear_signal(jnp.array([0.0, 2.0]), jnp.outer(jnp.array([0.0, 2.0]), jnp.eye(6)[5])).path
+    for wrench in (lambda t, q, v: t * jnp.eye(6)[5], path):
+        tr = simulate(System(m, (Wrench("ball", wrench),)), ZERO, ZERO, TS, dt=0.25)
+        np.testing.assert_allclose(tr.q[:, 0], TS**3 / 6, atol=1e-13)
+    with pytest.raises(jd.ShapeError, match="wrench on ball has shape"):
+        System(m, (Wrench("ball", jnp.zeros(3)),)).action(0.0, System(m).initial(ZERO, ZERO))
+
+
+def test_times_that_make_no_sense_are_refused():
+    with pytest.raises(jd.ModelError, match="HeldSignal has period 0.1 s and delay 0.2 s"):
+        System(cart(), (HeldSignal(jnp.zeros((2, 1)), 0.1, 0.2),))
+    for period, delay in ((0.0, 0.0), (-0.1, 0.0), (0.1, -0.05)):
+        with pytest.raises(jd.ModelError, match="expected a positive period"):
+            System(cart(), (SampledFeedback(spring, period, delay),))
+    with pytest.raises(jd.ModelError, match="times of a signal do not increase"):
+        linear_signal(jnp.array([0.0, 1.0, 1.0]), jnp.zeros((3, 1)))
+
+
+@pytest.mark.slow
+def test_a_held_signal_counts_from_the_start():
+    held = HeldSignal(jnp.array([[1.0], [-2.0]]), 0.3)
+    tr = simulate(cart(), ZERO, ZERO, 5.0 + jnp.array([0.0, 0.3, 0.5]), effort=held)
+    np.testing.assert_allclose(tr.v[:, 0], [0, 0.3, -0.1], atol=1e-12)
+
+
 def exact_sampled(period, delay, wait, horizon, gain=4.0):
     """A sampled spring on a mass, by the exact solution between instants."""
     instants = sorted({round(x, 9) for k in range(60) for x in (k * period, k * period + delay)})
@@ -134,6 +175,20 @@ def test_a_part_with_a_state():
         np.testing.assert_allclose([q[0], v[0], x], scipy.linalg.expm(a * t) @ [1, 0, 0], atol=1e-9)
 
 
+def half(model, t, q, v, parts):
+    return parts[0]["x"] - 0.5
+
+
+@pytest.mark.slow
+def test_events_may_look_at_the_states_of_parts():
+    """A first-order lag under a constant input: `x = 1 - exp(-t / T)` is one half at `T log 2`."""
+    one = lambda t, q, v: jnp.ones(1)
+    system = System(cart(), (Filter(eqx.Partial(one), jnp.array(0.2)),))
+    event = Event(half, terminal=True, sees_parts=True)
+    tr = simulate(system, ONE, ZERO, TS, events=(event,), rtol=1e-11, atol=1e-11)
+    assert abs(tr.events.time[0] - 0.2 * np.log(2)) < 1e-9
+
+
 class Wrong(AbstractPart):
     """Forgets its rate."""
 
@@ -165,6 +220,15 @@ class OnCircle(AbstractMotion):
     def project(self, model, t, q, v):
         size = jnp.sqrt(q[0] ** 2 + v[0] ** 2)
         return q / size, v / size
+
+    def exerted(self, model, t, q, v, effort, external):
+        return Action()
+
+    def jump(self, model, t, q, impulse):
+        return impulse
+
+    def astray(self, model, t, q, v):
+        return abs(q[0] ** 2 + v[0] ** 2 - 1) > 1e-9
 
 
 @pytest.mark.slow

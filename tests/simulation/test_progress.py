@@ -2,10 +2,12 @@
 
 import diffrax
 import jax.numpy as jnp
+import pytest
 
 import jaxdyn as jd
 
 
+@pytest.mark.slow
 def test_the_meter_of_diffrax_counts_to_the_end(capfd):
     model = jd.robots.pendulum()
     meter = diffrax.TextProgressMeter(minimum_increase=0.25)
@@ -16,6 +18,17 @@ def test_the_meter_of_diffrax_counts_to_the_end(capfd):
     assert "100.00%" in printed
 
 
+class Bar:
+    """Like a bar of tqdm."""
+
+    def __init__(self):
+        self.n = 0
+
+    def update(self, n):
+        self.n += n
+
+
+@pytest.mark.slow
 def test_a_batch_says_how_many_are_done():
     model = jd.robots.pendulum()
     seen = []
@@ -25,3 +38,6 @@ def test_a_batch_says_how_many_are_done():
         model, starts, jnp.zeros((10, 1)), times, dt=0.01, chunk_size=4, progress=lambda *x: seen.append(x)
     )
     assert seen == [(4, 10), (8, 10), (10, 10)]
+    bar = Bar()
+    jd.simulate_batch(model, starts, jnp.zeros((10, 1)), times, dt=0.01, chunk_size=4, progress=bar)
+    assert bar.n == 10

@@ -11,7 +11,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.simulation import MomentumForm, SemiImplicitEuler, SimulationStatus, System, Variational, simulate
 from tests.oracles import to_mujoco
-from tests.simulation._cases import distance, floating, state, wheeled
+from tests.simulation._cases import G, ball, distance, floating, state, wheeled
 
 # a point mass on a rod of 1 m, g = 9.81, from the horizontal at rest: position at t = 1 and t = 10
 PENDULUM = np.array([[0.98629175113187532, -0.16501085312554117], [-0.27508746257611686, -0.96141920509912506]])
@@ -26,6 +26,7 @@ def pendulum_error(**options):
     return np.abs(tip - PENDULUM).max()
 
 
+@pytest.mark.slow
 def test_pendulum_at_high_accuracy():
     assert pendulum_error(solver=diffrax.Dopri8(), rtol=1e-13, atol=1e-13) < 1e-11
 
@@ -71,7 +72,7 @@ def test_order_on_manifolds(solver, steps, order, reference):
     q, v = state(m)
     observed, last = orders(m, q, v, solver, steps, reference)
     # Dopri8 falls from 8 towards round-off; Tsit5's error passes through zero in the fifth order
-    assert order - 0.25 < observed < order + 1.6
+    assert order - 0.25 < observed < order + (1.6 if order > 2 else 0.25)
     quaternions = np.stack([last.q[:, :4], last.q[:, 7:11]])
     np.testing.assert_allclose(np.linalg.norm(quaternions, axis=-1), 1, atol=1e-13)
 
@@ -108,10 +109,11 @@ def test_interpolation_between_steps_keeps_its_order(reference):
 
 @pytest.mark.slow
 def test_quaternions_keep_their_length_over_long_runs():
+    """Over 1e5 steps; the length is a sum of so many roundings."""
     m = floating()
     q, v = state(m)
-    tr = simulate(m, q, v, jnp.linspace(0, 50, 11), dt=5e-3)
-    assert int(tr.status) == 0
+    tr = simulate(m, q, v, jnp.linspace(0, 100, 11), dt=1e-3, solver=diffrax.Heun(), max_steps=100_100)
+    assert int(tr.status) == 0 and int(tr.num_steps) >= 99_999
     quaternions = np.stack([tr.q[:, :4], tr.q[:, 7:11]])
     np.testing.assert_allclose(np.linalg.norm(quaternions, axis=-1), 1, atol=1e-12)
 
@@ -135,6 +137,8 @@ def test_variational_keeps_momentum_and_bounds_energy():
     tr = simulate(p, jnp.array([0.4, -0.9]), jnp.zeros(2), jnp.linspace(0, 200, 401), dt=0.02, solver=Variational())
     error = np.abs(tr.energy - tr.energy[0])
     assert error.max() < 0.05 and error[-100:].max() < 2 * error[1:101].max()
+    half = simulate(p, jnp.array([0.4, -0.9]), jnp.zeros(2), jnp.linspace(0, 200, 401), dt=0.01, solver=Variational())
+    assert 3.5 < error[:20].max() / np.abs(half.energy - half.energy[0])[:20].max() < 4.5  # second order
 
 
 @pytest.mark.slow
@@ -195,24 +199,30 @@ def test_a_million_semi_implicit_steps():
 
 
 @pytest.mark.slow
-def test_dense_output_is_the_trajectory():
-    m = jd.robots.pendulum()
-    ts = jnp.linspace(0, 1, 7)
-    tr = simulate(m, *START, ts, dense=True, max_steps=256)
+def test_dense_output_is_the_closed_form():
+    """A weight on a slide in fixed steps of the fifth order, exact for a parabola, at times between the steps."""
+    fall = lambda t: np.stack([0.3 + 0.7 * t - G * t * t / 2, 0.7 - G * t])
+    tr = simulate(ball(), jnp.array([0.3]), jnp.array([0.7]), jnp.array([0.0, 1.0]), dt=0.1, dense=True, max_steps=16)
+    ts = jnp.linspace(0, 1, 41)
     q, v = jax.vmap(tr.interpolant)(ts)
-    np.testing.assert_allclose(q, tr.q, atol=1e-13)
-    np.testing.assert_allclose(v, tr.v, atol=1e-13)
+    np.testing.assert_allclose(np.stack([q[:, 0], v[:, 0]]), fall(np.asarray(ts)), atol=1e-13)
+    assert np.isnan(jax.vmap(tr.interpolant)(jnp.array([-0.1, 1.1]))[0]).all()
 
 
 @pytest.mark.slow
 def test_dense_output_on_manifolds():
-    m = wheeled()
-    q, v = state(m)
-    ts = jnp.linspace(0, 0.4, 5)
-    tr = simulate(m, q, v, ts, dense=True, max_steps=256)
-    np.testing.assert_allclose(jax.vmap(tr.interpolant)(ts)[0], tr.q, atol=1e-12)
+    """A ball that turns about one axis: its quaternion at any time."""
+    b = jd.ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    b.add_link("ball", "world", jd.joints.Spherical(), jd.spatial.box((0.2, 0.2, 0.2), mass=1.0))
+    m = b.build()
+    start = jnp.array([1.0, 0, 0, 0]), jnp.array([0.0, 0, 2.0])
+    tr = simulate(m, *start, jnp.array([0.0, 1.0]), dt=0.25, dense=True, max_steps=8)
+    ts = jnp.linspace(0, 1, 9)
+    want = np.stack([np.cos(ts), 0 * ts, 0 * ts, np.sin(ts)], axis=1)
+    np.testing.assert_allclose(jax.vmap(tr.interpolant)(ts)[0], want, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_running_out_of_steps_is_a_status():
     tr = simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 1.0, 10.0]), max_steps=100)
     assert int(tr.status) == SimulationStatus.MAX_STEPS
@@ -228,6 +238,7 @@ def test_running_out_of_steps_raises_on_request():
         simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 10.0]), max_steps=100, throw=True)
 
 
+@pytest.mark.slow
 def test_numbers_that_are_not_finite_are_a_status():
     tr = simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 1.0]), dt=0.1, effort=jnp.array([jnp.inf]))
     assert int(tr.status) == SimulationStatus.NOT_FINITE
@@ -249,8 +260,23 @@ def test_derived_quantities():
     np.testing.assert_allclose(efforts, -np.array([0.3, 0.2]) * tr.v, atol=1e-10)
 
 
+@pytest.mark.slow
+def test_adapted_steps_that_shrink_to_nothing_are_a_status():
+    """Where efforts stop being numbers, and where the motion runs away in finite time: `v' = v^2`, from 1 to 1 s."""
+    broken = lambda t, q, v: jnp.where(t > 0.5, jnp.nan, 1.0) * jnp.ones(1)
+    runaway = lambda t, q, v: v * v + G
+    for law, v in ((broken, 0.0), (runaway, 1.0)):
+        tr = simulate(ball(), jnp.zeros(1), jnp.full(1, v), jnp.array([0.0, 0.4, 2.0]), effort=law)
+        assert int(tr.status) in (SimulationStatus.FAILED, SimulationStatus.NOT_FINITE) and int(tr.num_steps) < 5000
+        np.testing.assert_array_equal(tr.reached, [True, True, False])
+        with pytest.raises(jd.ConvergenceError, match="look at what acts"):
+            tr.checked()
+
+
 def test_what_is_wrong_is_refused_by_name():
     m = jd.robots.pendulum()
+    with pytest.raises(jd.ModelError, match="ts decreases"):
+        simulate(m, *START, jnp.array([1.0, 0.0]))
     with pytest.raises(jd.ModelError, match="SemiImplicitEuler has no error estimate.*dt="):
         simulate(m, *START, jnp.array([0.0, 1.0]), solver=SemiImplicitEuler())
     f = floating()
@@ -264,6 +290,7 @@ def test_what_is_wrong_is_refused_by_name():
         System(m, parts=(lambda t, q, v: v,))
 
 
+@pytest.mark.slow
 def test_single_precision_stays_single():
     m = jd.robots.pendulum().astype(jnp.float32)
     tr = simulate(m, *(x.astype(jnp.float32) for x in START), jnp.array([0.0, 1.0]))
@@ -272,7 +299,6 @@ def test_single_precision_stays_single():
 
 
 @pytest.mark.slow
-@pytest.mark.wide
 def test_implicit_solvers_on_manifolds():
     m = wheeled()
     q, v = state(m)

@@ -42,8 +42,7 @@ def test_limbs_of_a_humanoid_have_panels_of_their_own():
 
 
 def test_curves_are_the_numbers():
-    model = jd.robots.double_pendulum(damping=(0.1, 0.2))
-    tr = trajectory(model)
+    tr = trajectory(jd.robots.double_pendulum(damping=(0.1, 0.2)))
     figure = plot_trajectory(tr)
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     drawn = lambda axes: np.stack([line.get_ydata() for line in axes.lines], axis=1)
@@ -58,7 +57,7 @@ def test_curves_are_the_numbers():
 
 
 def test_files(tmp_path):
-    tr = trajectory(jd.robots.pendulum())
+    tr = trajectory(jd.robots.double_pendulum(damping=(0.1, 0.2)))  # what has been compiled above
     plot_trajectory(tr, tmp_path / "run.png")
     assert (tmp_path / "run.png").read_bytes().startswith(PNG)
     with pytest.raises(jd.ModelError, match="run.gif: a picture ends in one of .png, .pdf, .svg"):
