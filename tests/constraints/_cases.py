@@ -54,10 +54,10 @@ def every_type():
         jc.Holonomic("own", lambda x: jnp.sin(x.q[0]) * x.pose("l4").translation[:2] + x.t),
         jc.Pfaffian("given", rows, lambda q, t: q[:2] * t),
         jc.RollingBall("ball", e("l2", 0.1, 0.0, 0.0), 0.3, (0.1, 0.2, 1.0)),
-        jc.RollingDisc("disc", e("l7", 0.1, 0.0, 0.0), 0.3, base=e("l1", 0.0, 0.1, 0.0)),
-        jc.DiscOnPlane("rim", e("l7", 0.1, 0.0, 0.0), 0.3, base=e("l3", 0.2, 0.0, 0.1)),
+        jc.RollingDisc("disc", e("l7", 0.1, 0.0, 0.0), 0.3),
+        jc.DiscOnPlane("rim", e("l7", 0.1, 0.0, 0.0), 0.3),
         jc.BallOnPlane("height", e("l2", 0.1, 0.0, 0.0), 0.3),
-        jc.KnifeEdge("skate", e("l5", 0.1, 0.0, 0.0), "l2"),
+        jc.KnifeEdge("skate", e("l5", 0.1, 0.0, 0.0)),
     )  # fmt: skip
 
 

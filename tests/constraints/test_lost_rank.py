@@ -97,6 +97,7 @@ def test_rollout_through_the_flat_pose():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_derivatives_of_a_linkage_that_is_always_redundant():
     """Bricard's, in efforts, masses, gravity and along its one motion."""
     model = jd.robots.bricard()
