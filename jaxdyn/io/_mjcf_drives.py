@@ -85,6 +85,8 @@ def _control_range(source: Compiled, actuator: int) -> tuple[float, float]:
 def _law(source: Compiled, actuator: int) -> str:
     """How MuJoCo computes an actuator's force, in words."""
     m, mujoco = source.m, source.mujoco
+    if source.array("actuator_plugin", "actuator_trntype")[actuator] >= 0:
+        return "a plugin computes it, which is not kept"
     gain, bias = mujoco.mjtGain(m.actuator_gaintype[actuator]), mujoco.mjtBias(m.actuator_biastype[actuator])
     dynamics = mujoco.mjtDyn(m.actuator_dyntype[actuator])
     affine = gain in (mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtGain.mjGAIN_AFFINE) and bias in (

@@ -1,30 +1,56 @@
 """What of a compiled MuJoCo model has no counterpart: refused if it takes part in the rigid dynamics, else noted."""
 
 from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from jaxdyn._errors import FileFormatError
 from jaxdyn.io._mjcf_compiled import Compiled
+from jaxdyn.io._xml import Bounds
 
 _NUMBERS = (
     *("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia", "qpos0", "qpos_spring"),
-    *("jnt_pos", "jnt_axis", "jnt_stiffness", "jnt_range", "dof_armature", "dof_damping", "dof_frictionloss"),
-    *("site_pos", "site_quat", "geom_pos", "geom_quat", "eq_data", "actuator_gear", "actuator_gainprm"),
+    *("jnt_pos", "jnt_axis", "jnt_stiffness", "jnt_range", "jnt_actfrcrange", "dof_armature", "dof_damping"),
+    *("dof_frictionloss", "site_pos", "site_quat", "geom_pos", "geom_quat", "geom_size", "geom_rgba", "mat_rgba"),
+    *("mesh_pos", "mesh_quat", "mesh_scale", "eq_data", "actuator_gear", "actuator_gainprm", "actuator_biasprm"),
+    *("actuator_ctrlrange", "actuator_forcerange"),
 )
 _FLAGS = ("GRAVITY", "SPRING", "DAMPER", "PASSIVE", "FRICTIONLOSS", "LIMIT", "EQUALITY", "CONSTRAINT")
 
 
-def refuse_unsupported(source: Compiled):
-    """Raises for what would change the rigid dynamics, and for numbers that are none."""
-    m = source.m
+def check_numbers(mujoco: ModuleType, m: Any, origin: str, bounds: Bounds):
+    """Raises for numbers that are none, and for more bodies than are allowed."""
+    if m.nbody - 1 > bounds.max_links:
+        raise FileFormatError(
+            f"{origin}: has {m.nbody - 1} bodies, more than {bounds.max_links}; if you trust it, raise "
+            "bounds=Bounds(max_links=...)"
+        )
     if not np.isfinite(m.opt.gravity).all():
-        raise FileFormatError(f"{source.origin}: gravity is {m.opt.gravity}; give three finite numbers")
+        raise FileFormatError(f"{origin}: gravity is {m.opt.gravity}; give three finite numbers")
     for name in _NUMBERS:
         rows = np.asarray(getattr(m, name))
         if not np.isfinite(rows).all():
             row = int(np.argwhere(~np.isfinite(rows))[0][0])
-            raise FileFormatError(f"{source.origin}: {name}[{row}] is {rows[row]}; give finite numbers")
+            raise FileFormatError(
+                f"{origin}: {name}[{row}]{_name_of(mujoco, m, name, row)} is {rows[row]}; give finite numbers"
+            )
+
+
+def _name_of(mujoco: ModuleType, m: Any, field: str, row: int) -> str:
+    """The name that the file gives to a row of a field of MuJoCo's model, if it has one."""
+    stem = field.partition("_")[0]
+    kinds = {"jnt": "JOINT", "eq": "EQUALITY", "mat": "MATERIAL", "dof": "JOINT"}
+    kind = getattr(mujoco.mjtObj, f"mjOBJ_{kinds.get(stem, stem.upper())}", None)
+    at = int(m.dof_jntid[row]) if stem == "dof" else row
+    name = mujoco.mj_id2name(m, kind, at) if kind is not None else None
+    return f" of {name!r}" if name else ""
+
+
+def refuse_unsupported(source: Compiled):
+    """Raises for what would change the rigid dynamics."""
+    m = source.m
     for name, armature in zip(_tendons(source), _tendon_armature(source), strict=True):
         if armature:
             raise FileFormatError(
@@ -77,6 +103,8 @@ def _options(source: Compiled) -> Iterator[tuple[str, str]]:
             "option",
             f"forces of a medium (density {m.opt.density:g} kg/m^3, viscosity {m.opt.viscosity:g} Pa s) are left out",
         )
+    if source.disabled("ACTUATION"):
+        yield "option", "the file switches off actuation; its actuators are kept"
     if m.opt.disableactuator:
         yield "option", "actuator groups are switched off in the file; their actuators are kept"
     if (m.geom_contype.any() and m.geom_conaffinity.any()) or m.npair:
@@ -158,6 +186,9 @@ def _others(source: Compiled) -> Iterator[tuple[str, str]]:
         "skin": (m.nskin, "skins"),
         "sensor": (m.nsensor, "sensors"),
         "camera": (m.ncam, "cameras"),
+        "light": (m.nlight, "lights"),
+        "custom": (m.nnumeric + m.ntext + m.ntuple, "numbers, texts and tuples of the user"),
+        "userdata": (m.nuserdata, "numbers for callbacks"),
     }
     for where, (count, what) in counts.items():
         if count:

@@ -7,55 +7,38 @@ looked up in all places where the compiler would look; one that exists outside t
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from jaxdyn._errors import FileFormatError
+from jaxdyn.io._mjcf_text import Text, check_together, read_text
 from jaxdyn.io._paths import read_bytes
+from jaxdyn.io._xml import Bounds
 
-MAX_BYTES = 32_000_000  # of one XML text
 MAX_TEXTS = 200  # that a model includes
 MAX_NAMES = 10_000  # of files
-_VALUE = r"\s*=\s*(?:\"([^\"]*)\"|'([^']*)')"
-_FILE = re.compile(r"\bfile\w*" + _VALUE)
-_FOLDER = re.compile(r"\b(?:mesh|texture|asset)dir" + _VALUE)
-_CODE = re.compile(r"&#(x[0-9a-fA-F]{1,6}|[0-9]{1,7});")
-_ENTITIES = (("lt", "<"), ("gt", ">"), ("quot", '"'), ("apos", "'"), ("amp", "&"))  # the last one last
-_COMMENT = re.compile(r"<!--.*?-->|<\?.*?\?>", re.DOTALL)
+MAX_FOLDERS = 50  # for meshes and textures
+MAX_PLACES = 20_000  # where files are looked for
+_FOLDERS = ("meshdir", "texturedir", "assetdir")
+_TEXTS = ("include", "model")  # elements whose file is XML
 _ONE_AT_A_TIME = threading.Lock()  # MuJoCo has one handler of warnings
 
 
-def compile_path(mujoco: ModuleType, file: Path, roots: Sequence[Path]) -> tuple[Any, list[str]]:
+def compile_path(mujoco: ModuleType, file: Path, roots: Sequence[Path], bounds: Bounds) -> tuple[Any, list[str]]:
     """MuJoCo's model of a file, and the compiler's warnings."""
-    text = read_bytes(file, MAX_BYTES).decode(errors="surrogateescape")
-    _require_mjcf(text, str(file))
-    _Reach(str(file), file.parent, [file.parent, *roots]).check(text)
+    content = read_bytes(file, bounds.max_bytes)
+    _Reach(str(file), file.parent, [file.parent, *roots], bounds).check(content)
     return _compiled(mujoco, str(file), lambda: mujoco.MjModel.from_xml_path(str(file)))
 
 
-def compile_text(mujoco: ModuleType, text: str, assets: dict[str, bytes]) -> tuple[Any, list[str]]:
+def compile_text(mujoco: ModuleType, text: str, assets: dict[str, bytes], bounds: Bounds) -> tuple[Any, list[str]]:
     """MuJoCo's model of a text whose files are `assets`, and the compiler's warnings."""
     origin = "MJCF text"
-    if len(text) > MAX_BYTES:
-        raise FileFormatError(f"{origin}: has {len(text)} characters, at most {MAX_BYTES} are read")
-    _require_mjcf(text, origin)
-    reach = _Reach(origin, Path(), [], set(assets) | {Path(name).name for name in assets})
-    reach.check(text)
-    for content in assets.values():
-        if content.lstrip()[:1] == b"<" and len(content) <= MAX_BYTES:
-            reach.check(content.decode(errors="surrogateescape"))
+    _Reach(origin, Path(), [], bounds, assets).check(text)
     return _compiled(mujoco, origin, lambda: mujoco.MjModel.from_xml_string(text, assets))
-
-
-def _require_mjcf(text: str, origin: str):
-    first = re.search(r"<\s*([^\s/>]+)", _COMMENT.sub("", text))
-    if first is not None and first[1] == "robot":
-        raise FileFormatError(f"{origin}: is URDF (<robot>); read it with jaxdyn.load_urdf or jaxdyn.parse_urdf")
-    if first is None or first[1] != "mujoco":
-        raise FileFormatError(f"{origin}: is not MJCF; its first element must be <mujoco>")
 
 
 def _compiled(mujoco: ModuleType, origin: str, compiler: Callable[[], Any]) -> tuple[Any, list[str]]:
@@ -82,42 +65,78 @@ class _Reach:
     origin: str
     folder: Path
     roots: Sequence[Path]
-    given: set[str] = field(default_factory=set)
+    bounds: Bounds
+    assets: dict[str, bytes] = field(default_factory=dict)
+    #: where names are looked for: folders of the texts, and what texts add to these
     bases: set[Path] = field(default_factory=set)
     folders: set[str] = field(default_factory=lambda: {""})
+    #: names of files, and those among them that are XML
     names: set[str] = field(default_factory=set)
+    included: set[str] = field(default_factory=set)
+    #: places that have been looked at, files that are there, and names of assets that have been read
+    looked: set[str] = field(default_factory=set)
     seen: set[Path] = field(default_factory=set)
-    texts: int = 0
+    texts: list[Text] = field(default_factory=list)
 
     def __post_init__(self):
         self.bases.add(self.folder)
 
-    def check(self, text: str):
+    def check(self, content: bytes | str):
         """Reads all that can be included, and refuses a model that could reach another file."""
-        pending = [text]
-        while pending:
-            for text in pending:
-                self.names |= _values(_FILE, text)
-                self.folders |= _values(_FOLDER, text)
-            self._bound("files", len(self.names), MAX_NAMES)
-            pending = [self._text(path) for path in self._reached() if self._includes(path)]
+        self._read(content, self.origin, main=True)
+        unread = dict(self.assets)
+        while True:
+            count = len(self.texts)
+            for name in [name for name, data in unread.items() if self._is_text(name, data[:1024])]:
+                self._read(unread.pop(name), f"{self.origin}, asset {name!r}")
+            for path, name in self._reached():
+                with path.open("rb") as file:
+                    start = file.read(1024)
+                if self._is_text(name, start):
+                    self.bases.add(path.parent)
+                    self._read(read_bytes(path, self.bounds.max_bytes), str(path))
+            if len(self.texts) == count:
+                return
+
+    def _is_text(self, name: str, start: bytes) -> bool:
+        """Whether a file is XML, by who names it or by what it begins with."""
+        last = lambda x: re.split(r"[/\\]", x)[-1]
+        return start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"<" or last(name) in map(last, self.included)
+
+    def _read(self, content: bytes | str, source: str, *, main: bool = False):
+        self._bound("texts to include", len(self.texts), MAX_TEXTS)
+        text = read_text(content, source, self.bounds, main=main)
+        self.texts.append(text)
+        check_together(self.texts, self.origin, self.bounds)
+        for element in text.elements:
+            for key, value in element.attributes.items():
+                if key.lower().startswith("file"):
+                    self.names.add(value)
+                    if element.tag.lower() in _TEXTS:
+                        self.included.add(value)
+                elif key.lower() in _FOLDERS:
+                    self.folders.add(value)
+        self.names.discard("")
+        self._bound("files", len(self.names), MAX_NAMES)
+        self._bound("folders", len(self.folders), MAX_FOLDERS)
 
     def _bound(self, what: str, count: int, most: int):
         if count > most:
             raise FileFormatError(f"{self.origin}: names {count} {what}, at most {most} are followed")
 
-    def _reached(self) -> list[Path]:
-        """Files that exist and have not been met before, all of them allowed."""
+    def _reached(self) -> list[tuple[Path, str]]:
+        """Files that exist and have not been met before, all of them allowed, with the names that they go by."""
         roots = [Path(os.path.realpath(root)) for root in self.roots]
+        given = set(self.assets) | {Path(name).name for name in self.assets}
         found = []
-        for name in sorted(self.names - self.given):
+        for name in sorted(self.names - given):
             for path in self._candidates(name):
-                if path in self.seen or not _exists(path):
+                if path in self.seen:
                     continue
                 if not any(path.is_relative_to(root) for root in roots):
                     self._refuse(name)
                 self.seen.add(path)
-                found.append(path)
+                found.append((path, name))
         return found
 
     def _refuse(self, name: str):
@@ -128,38 +147,18 @@ class _Reach:
         )
         raise FileFormatError(f"{self.origin}: names the file {name!r}, which lies outside what may be read; {remedy}")
 
-    def _candidates(self, name: str) -> Iterable[Path]:
-        """Where the compiler could look: links resolved before `..`, and after."""
-        for base in self.bases:
-            for folder in self.folders:
-                for last in {name, re.split(r"[/\\]", name)[-1]}:
-                    path = os.path.join(base, folder, last)
-                    yield from {Path(os.path.realpath(p)) for p in (path, os.path.normpath(path)) if "\0" not in p}
-
-    def _includes(self, path: Path) -> bool:
-        """Whether a file is XML, by what it begins with."""
-        with path.open("rb") as file:
-            return file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"<"
-
-    def _text(self, path: Path) -> str:
-        self.texts += 1
-        self._bound("texts to include", self.texts, MAX_TEXTS)
-        self.bases.add(path.parent)
-        return read_bytes(path, MAX_BYTES).decode(errors="surrogateescape")
-
-
-def _values(pattern: re.Pattern, text: str) -> set[str]:
-    found = {_plain(a or b) for a, b in pattern.findall(text)}
-    return found - {""}
-
-
-def _plain(value: str) -> str:
-    """An attribute's value with XML's references resolved."""
-    number = lambda code: int(code[1:], 16) if code[0] == "x" else int(code)
-    value = _CODE.sub(lambda match: chr(n) if (n := number(match[1])) < 0x110000 else match[0], value)
-    for name, character in _ENTITIES:
-        value = value.replace(f"&{name};", character)
-    return value
+    def _candidates(self, name: str) -> Iterator[Path]:
+        """Where the compiler could look and we have not: links resolved before `..`, and after."""
+        for base in sorted(self.bases):
+            for folder in sorted(self.folders):
+                for last in sorted({name, re.split(r"[/\\]", name)[-1]}):
+                    place = os.path.join(base, folder, last)
+                    if place in self.looked or "\0" in place:
+                        continue
+                    self.looked.add(place)
+                    self._bound("places of files", len(self.looked), MAX_PLACES)
+                    ways = {place, os.path.normpath(place)}
+                    yield from {Path(os.path.realpath(x)) for x in ways if _exists(Path(x))}
 
 
 def _exists(path: Path) -> bool:

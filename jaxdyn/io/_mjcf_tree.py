@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxdyn.io._known import known
 from jaxdyn.io._mjcf_compiled import IDENTITY, Compiled, Placing, rotation_matrix
 from jaxdyn.joints import AbstractJoint, Free, Prismatic, Revolute, Spherical
 from jaxdyn.spatial import Inertia
@@ -92,7 +93,7 @@ def _inertia(source: Compiled, body: int) -> Inertia:
     com = np.zeros(3) if frame == same.mjSAMEFRAME_BODY else np.array(m.body_ipos[body])
     turned = frame not in (same.mjSAMEFRAME_BODY, same.mjSAMEFRAME_BODYROT)
     axes = rotation_matrix(m.body_iquat[body]) if turned else np.eye(3)
-    return Inertia(m.body_mass[body], com, (axes * m.body_inertia[body]) @ axes.T)
+    return known(Inertia, np.array(m.body_mass[body]), com, (axes * m.body_inertia[body]) @ axes.T)
 
 
 def _add_joint(source: Compiled, chain: _Chain, joint: int):
@@ -103,10 +104,10 @@ def _add_joint(source: Compiled, chain: _Chain, joint: int):
     if kind == kinds.mjJNT_HINGE:
         half = -float(m.qpos0[start]) / 2
         turned = np.r_[np.cos(half), np.sin(half) * axis]
-        chain.add(name, Revolute(axis), Placing(turned, anchor), back, _properties(source, joint))
+        chain.add(name, known(Revolute, axis), Placing(turned, anchor), back, _properties(source, joint))
     elif kind == kinds.mjJNT_SLIDE:
         shifted = Placing(IDENTITY, -float(m.qpos0[start]) * axis)
-        chain.add(name, Prismatic(axis), shifted, Placing(), _properties(source, joint))
+        chain.add(name, known(Prismatic, axis), shifted, Placing(), _properties(source, joint))
     elif kind == kinds.mjJNT_BALL:
         chain.add(name, Spherical(), Placing(IDENTITY, anchor), back, _properties(source, joint))
     elif _tied_to_world_axes(source, joint):
@@ -130,7 +131,13 @@ def _add_split(source: Compiled, chain: _Chain, joint: int):
     part = lambda q, v: {k: x[q if k in ("rest", "lower", "upper") else v] for k, x in whole.items()}
     for k, (letter, axis) in enumerate(_AXES):
         rows = slice(k, k + 1)
-        chain.add(source.new_joint(f"{name}_{letter}"), Prismatic(axis), Placing(), Placing(), part(rows, rows))
+        chain.add(
+            source.new_joint(f"{name}_{letter}"),
+            known(Prismatic, np.array(axis)),
+            Placing(),
+            Placing(),
+            part(rows, rows),
+        )
     chain.add(name, Spherical(), Placing(), Placing(), part(slice(3, 7), slice(3, 6)))
     source.split.add(joint)
     source.note(

@@ -45,11 +45,16 @@ def write_bytes(path: str | os.PathLike[str], content: bytes):
         raise FileAccessError(f"{path}: cannot be written ({reason}); check folder and permissions") from None
 
 
+def paths_of(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Several paths, or one; a text taken for a sequence would be a list of letters, and `/` all there is."""
+    return [Path(given)] if isinstance(given, str | os.PathLike) else [Path(x) for x in given]
+
+
 def resolve_mesh(
     mesh: str,
     *,
     base: str | os.PathLike[str] | None = None,
-    package_dirs: Sequence[str | os.PathLike[str]] = (),
+    package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     allow_absolute: bool = False,
 ) -> Path:
     """The file that a mesh name of a robot description stands for, inside the folders that the caller allows.
@@ -59,6 +64,7 @@ def resolve_mesh(
     then in `package_dirs`. With all links resolved the file must lie in `base` or in one of `package_dirs`.
     `file://` and absolute paths are refused unless `allow_absolute`, and other schemes always. Nothing is opened.
     """
+    package_dirs = paths_of(package_dirs)
     roots = [Path(os.path.realpath(x)) for x in ([] if base is None else [base]) + list(package_dirs)]
     scheme, found, rest = mesh.partition("://")
     if not mesh or "\0" in mesh:

@@ -24,7 +24,7 @@ def load_urdf(
     path: str | os.PathLike[str],
     *,
     floating_base: bool = False,
-    package_dirs: Sequence[str | os.PathLike[str]] = (),
+    package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     allow_absolute: bool = False,
     dtype: Any = None,
     bounds: Bounds = _BOUNDS,
@@ -52,7 +52,7 @@ def parse_urdf(
     text: str | bytes,
     *,
     floating_base: bool = False,
-    package_dirs: Sequence[str | os.PathLike[str]] = (),
+    package_dirs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     base: str | os.PathLike[str] | None = None,
     allow_absolute: bool = False,
     dtype: Any = None,
@@ -111,6 +111,8 @@ def _fill(robot: Element, builder: ModelBuilder, floating_base: bool, find: Call
     names, taken = _names(tree, floating_base, builder)
     inertias = {name: inertia_of(link, builder) for name, link in tree.links.items()}
     order = _depth_first(tree)
+    if floating_base:
+        _note_second_base(tree, builder)
     note_massless(order, tree.children, tree.links, inertias, builder)
     for root in tree.roots:
         _add_root(root, names, inertias[root], builder, floating_base, taken, single=len(tree.roots) == 1)
@@ -126,6 +128,18 @@ def _fill(robot: Element, builder: ModelBuilder, floating_base: bool, find: Call
     materials = materials_of(robot)
     for name, link in tree.links.items():
         add_shapes(link, names[name], materials, find, builder)
+
+
+def _note_second_base(tree: _Tree, builder: ModelBuilder):
+    """A file may have a free base of its own; another below it moves what has no mass."""
+    for root in tree.roots:
+        for joint, _ in tree.children.get(root, []):
+            if kind_of(joint) == "floating" and tree.links[root].first("inertial") is None:
+                builder.add_note(
+                    f"joint {joint.attributes['name']}",
+                    f"is free, and so is the root {root!r}, which has no mass: the mass matrix is singular; "
+                    "load the file with floating_base=False",
+                )
 
 
 def _check_root(robot: Element, bounds: Bounds):
@@ -188,9 +202,9 @@ def _depth_first(tree: _Tree) -> list[str]:
     return order
 
 
-def _names(tree: _Tree, floating_base: bool, builder: ModelBuilder) -> tuple[dict[str, str], set[str]]:
+def _names(tree: _Tree, floating_base: bool, builder: ModelBuilder) -> tuple[dict[str, str], dict[str, int]]:
     """What the model calls the links, and all names in use; `world` is kept for what does not move."""
-    taken = set(tree.links) | set(tree.joints) | {"world"}
+    taken = dict.fromkeys((*tree.links, *tree.joints, "world"), 0)
     names = {name: name for name in tree.links}
     if "world" in names and ("world" not in tree.roots or floating_base):
         names["world"] = new_name("world_link", taken)

@@ -1,5 +1,6 @@
 """Transmissions of a URDF: a motor with a gear on one joint."""
 
+from jaxdyn.io._urdf_joints import new_name
 from jaxdyn.io._xml import Element, as_number
 from jaxdyn.model import ModelBuilder
 
@@ -12,7 +13,7 @@ def add_drives(robot: Element, drivable: set[str], builder: ModelBuilder):
     Its gear is the reduction, by which the motor's effort is multiplied.
     """
     groups = [robot, *robot.all("ros2_control")]
-    names: set[str] = set()
+    names: dict[str, int] = {}
     for transmission in (x for group in groups for x in group.all("transmission")):
         joints = [x.attributes.get("name", "") for x in transmission.all("joint")]
         motors = transmission.all("actuator")
@@ -25,10 +26,7 @@ def add_drives(robot: Element, drivable: set[str], builder: ModelBuilder):
         else:
             gear = _gear(transmission, motors[0], where, builder)
             name = motors[0].attributes.get("name") or kind or f"{joints[0]}_drive"
-            while name in names:
-                name += "_"
-            names.add(name)
-            builder.add_actuator(name, joints[0], gear=gear)
+            builder.add_actuator(new_name(name, names), joints[0], gear=gear)
 
 
 def _gear(transmission: Element, motor: Element, where: str, builder: ModelBuilder) -> float:

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.io._urdf_links import origin_of, quaternion_of
+from jaxdyn.io._known import known
+from jaxdyn.io._urdf_links import origin_of
 from jaxdyn.io._xml import LARGEST, Element, as_number, fail, number, required, vector
 from jaxdyn.joints import Continuous, Fixed, Free, Planar, Prismatic, Revolute
 from jaxdyn.model import ModelBuilder
@@ -30,7 +31,7 @@ def add_joint(
     builder: ModelBuilder,
     *,
     follows: bool,
-    taken: set[str],
+    taken: dict[str, int],
 ):
     """Adds the link `child` with the joint that carries it; `follows` says that the joint mimics another.
 
@@ -38,15 +39,15 @@ def add_joint(
     """
     kind, name = kind_of(joint), joint.attributes["name"]
     note = lambda what: builder.add_note(f"joint {name}", what)
-    xyz, rpy = origin_of(joint)
-    placed: dict[str, Any] = {"joint_name": name, "translation": xyz, "quaternion": np.array(quaternion_of(rpy))}
+    xyz, quaternion = origin_of(joint)
+    placed: dict[str, Any] = {"joint_name": name, "translation": xyz, "quaternion": np.array(quaternion)}
     if kind in _ALONG_AXIS:
         axis = _axis(joint, note)
         properties: dict[str, Any] = _properties(joint, kind, note)
         if follows and properties:
             note(f"mimics another joint: its own {', '.join(sorted(properties))} left out")
             properties = {}
-        builder.add_link(child, parent, _ALONG_AXIS[kind](axis), inertia, **placed, **properties)
+        builder.add_link(child, parent, known(_ALONG_AXIS[kind], axis), inertia, **placed, **properties)
         return
     ignored = [tag for tag in ("limit", "dynamics") if joint.first(tag) is not None]
     if ignored and kind != "fixed":
@@ -119,15 +120,20 @@ def _limits(joint: Element, kind: str, note) -> dict[str, float]:
     return out | {k: x for k, x in (("lower", lower), ("upper", upper)) if abs(x) < LARGEST}
 
 
-def new_name(name: str, taken: set[str]) -> str:
-    """`name`, with underscores behind it until it is new; it is then taken."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
+def new_name(name: str, taken: dict[str, int]) -> str:
+    """`name`, or else with an underscore or a number behind it that makes it new; it is then taken.
+
+    `taken` has the names in use, each with the number to try next, so that many names of one kind take no longer.
+    """
+    new = name
+    while new in taken:
+        k = taken[name]
+        new, taken[name] = (f"{name}_{k}" if k else f"{name}_"), max(2, k + 1)
+    taken[new] = 0
+    return new
 
 
-def _add_planar(joint: Element, parent: str, child: str, inertia, builder: ModelBuilder, placed, taken: set[str]):
+def _add_planar(joint: Element, parent: str, child: str, inertia, builder: ModelBuilder, placed, taken: dict[str, int]):
     """Motion in the plane normal to the axis: `T = A T_planar A^T` with A turning z into the axis.
 
     Where A is not 1, a massless link with the axes of A carries the child.
@@ -177,7 +183,14 @@ def mimics_of(joints: list[Element], builder: ModelBuilder) -> dict[str, tuple[s
             continue
         direct[name] = (source, number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0))
     elements = {joint.attributes["name"]: joint for joint in joints}
-    return {name: _followed(name, direct, elements, builder) for name in direct}
+    found: dict[str, tuple[str, float, float]] = {}
+    for name in direct:
+        _follow(name, direct, found, elements)
+    for name, (source, _, _) in direct.items():
+        if source in direct:
+            end = found[name][0]
+            builder.add_note(f"joint {name}", f"mimics {source}, which mimics another: geared to {end} itself")
+    return {name: found[name] for name in direct}
 
 
 def _mimic_problem(name: str, source: str, kinds: dict[str, str]) -> str | None:
@@ -190,18 +203,21 @@ def _mimic_problem(name: str, source: str, kinds: dict[str, str]) -> str | None:
     return None
 
 
-def _followed(name: str, direct, elements: dict[str, Element], builder: ModelBuilder) -> tuple[str, float, float]:
-    """The end of a chain of mimics: `q = r (r' q'' + o') + o`."""
-    source, ratio, offset = direct[name]
-    seen = [name]
-    while source in direct:
-        if source in seen:
-            fail(elements[name], f"the joints {', '.join(seen)} mimic each other in a circle; free one of them")
-        seen.append(source)
-        source, r, o = direct[source]
+def _follow(name: str, direct, found: dict[str, tuple[str, float, float]], elements: dict[str, Element]):
+    """Finds the ends of all chains of mimics from here on: `q = r (r' q'' + o') + o`."""
+    chain: dict[str, None] = {}  # in order, and quick to search
+    while name in direct and name not in found:
+        if name in chain:
+            listed = ", ".join(list(chain)[:6])
+            fail(elements[name], f"the joints {listed} mimic each other in a circle; free one of them")
+        chain[name] = None
+        name = direct[name][0]
+    for name in reversed(chain):
+        source, ratio, offset = direct[name]
+        source, r, o = found.get(source, (source, 1.0, 0.0))
         ratio, offset = ratio * r, ratio * o + offset
-    if len(seen) > 1:
-        builder.add_note(f"joint {name}", f"mimics {seen[1]}, which mimics another: geared to {source} itself")
-    if not max(abs(ratio), abs(offset)) <= LARGEST:
-        fail(elements[name], f"its chain of mimics has a ratio of {ratio:g} and an offset of {offset:g}; correct it")
-    return source, ratio, offset
+        if not max(abs(ratio), abs(offset)) <= LARGEST:
+            fail(
+                elements[name], f"its chain of mimics has a ratio of {ratio:g} and an offset of {offset:g}; correct it"
+            )
+        found[name] = (source, ratio, offset)

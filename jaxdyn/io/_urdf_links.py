@@ -4,16 +4,23 @@ from collections.abc import Callable
 
 import numpy as np
 
+from jaxdyn.io._known import known
 from jaxdyn.io._xml import Element, fail, number, required, vector
 from jaxdyn.model import ModelBuilder, Shape
 from jaxdyn.spatial import Inertia, inertia_defect
 
 _SIX = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _ZERO = (0.0, 0.0, 0.0)
+_IDENTITY = (1.0, 0.0, 0.0, 0.0)
 
 
-def rotation_of(rpy) -> np.ndarray:
-    """`Rz(yaw) Ry(pitch) Rx(roll)`."""
+def rotation_of(origin: Element) -> np.ndarray:
+    """`Rz(yaw) Ry(pitch) Rx(roll)`, or the matrix `1 + 2 w [u] + 2 [u]^2` of a quaternion `(w, u)`."""
+    if "quat_xyzw" in origin.attributes:
+        x, y, z, w = np.array(vector(origin, "quat_xyzw", 4)) / np.linalg.norm(vector(origin, "quat_xyzw", 4))
+        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        return np.eye(3) + 2 * w * cross + 2 * cross @ cross
+    rpy = vector(origin, "rpy", 3, _ZERO)
     (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
     return np.array(
         [
@@ -25,11 +32,19 @@ def rotation_of(rpy) -> np.ndarray:
 
 
 def origin_of(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """`(xyz, rpy)` of the `<origin>` of an element, zero where it says nothing."""
+    """`(xyz, quaternion)` of the `<origin>` of an element, the identity where it says nothing.
+
+    The quaternion, scalar first, is that of `rpy` or, scalar last in the file, `quat_xyzw`.
+    """
     origin = element.first("origin")
     if origin is None:
-        return _ZERO, _ZERO
-    return vector(origin, "xyz", 3, _ZERO), vector(origin, "rpy", 3, _ZERO)
+        return _ZERO, _IDENTITY
+    xyz = vector(origin, "xyz", 3, _ZERO)
+    if "quat_xyzw" not in origin.attributes:
+        return xyz, quaternion_of(vector(origin, "rpy", 3, _ZERO))
+    x, y, z, w = np.array(vector(origin, "quat_xyzw", 4))
+    length = float(np.linalg.norm((x, y, z, w)))
+    return xyz, tuple(float(k) / length for k in (w, x, y, z))
 
 
 def inertia_of(link: Element, builder: ModelBuilder) -> Inertia | None:
@@ -53,14 +68,14 @@ def inertia_of(link: Element, builder: ModelBuilder) -> Inertia | None:
     defect = inertia_defect(m, matrix)
     if defect:
         note(f"{defect}: taken as it is, as Pinocchio does")
-    com, rpy = origin_of(inertial)
-    if any(rpy):
-        axes = rotation_of(rpy)
+    origin, (com, quaternion) = inertial.first("origin"), origin_of(inertial)
+    if origin is not None and any(quaternion[1:]):
+        axes = rotation_of(origin)
         matrix = axes @ matrix @ axes.T
         matrix = (matrix + matrix.T) / 2
     if m == 0 and matrix.any():
         note("has a rotational inertia and no mass: taken as it is")
-    return Inertia(np.array(m), np.array(com), matrix)
+    return known(Inertia, np.array(m), np.array(com), matrix)
 
 
 # --- solids ----------------------------------------------------------------------------------------
@@ -116,14 +131,14 @@ def add_shapes(
                 continue
             kind, size = _SOLIDS[solid.tag](solid)
             mesh = find(required(solid, "filename"), where) if kind == "mesh" else ""
-            xyz, rpy = origin_of(element)
+            xyz, quaternion = origin_of(element)
             shape = Shape(
                 name=element.attributes.get("name") or f"{name}_{tag}_{k}",
                 link=name,
                 kind=kind,
                 size=size,
                 translation=xyz,
-                quaternion=quaternion_of(rpy),
+                quaternion=quaternion,
                 mesh=mesh,
                 color=_color(element, materials),
                 collision=tag == "collision",

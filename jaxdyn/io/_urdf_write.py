@@ -42,7 +42,9 @@ def write_urdf(
 
     URDF has no place for `armature`, `stiffness` (and rest), `friction_velocity`, `gravity`, `closures`, for
     limits and friction of planar and free joints (`planar_and_free`), and for some `shapes` and `actuators`.
-    A model that has such is refused unless `without` names it, which then is left out.
+    A model that has such is refused unless `without` names it, which then is left out. What MuJoCo reads in
+    another way than Pinocchio (mimicking joints, helical ones with them, and planar ones) is said in a comment at
+    the head of the file. A frame that has the name of a link is refused.
     """
     check_concrete(model)
     without = set(without)
@@ -81,7 +83,7 @@ class _Writer:
     def __init__(self, model: Model, omit_base: bool, without: set[str]):
         self.model, self.omit_base, self.without = model, omit_base, without
         t = model.topology
-        self.taken = {"world", *t.link_names, *t.joint_names}
+        self.taken = dict.fromkeys(("world", *t.link_names, *t.joint_names, *model.frame_names), 0)
         self.lines: list[str] = []
         self.split = False
         self.pieces = {i: pieces_of(model.joint(name)) for i, name in enumerate(t.joint_names)}
@@ -112,7 +114,16 @@ class _Writer:
         bounds = f' boundmass="{_MUJOCO_LEAST}" boundinertia="{_MUJOCO_LEAST}"' if bounded else ""
         head = ['<?xml version="1.0" encoding="utf-8"?>', f"<robot name={_quoted(model.name or 'robot')}>"]
         engine = f'  <mujoco><compiler inertiafromgeom="false"{bounds}/></mujoco>'
-        return "\n".join([*head, engine, *body, "</robot>", ""])
+        return "\n".join([*head, *self._warnings(), engine, *body, "</robot>", ""])
+
+    def _warnings(self) -> list[str]:
+        """Comments on what MuJoCo, which reads URDF too, reads in another way than Pinocchio and jaxdyn."""
+        kinds = {piece.kind for pieces in self.pieces.values() for piece in pieces}
+        told = {
+            "mimic is not read by MuJoCo, where these joints move on their own": any("<mimic" in x for x in self.lines),
+            "velocities of planar joints are along the axes of the parent in MuJoCo": "planar" in kinds,
+        }
+        return [f"  <!-- {what} -->" for what, said in told.items() if said]
 
     def _bare_root(self) -> int | None:
         """The link that is the root of the file, if it is not to hang on a link called world."""
@@ -221,11 +232,12 @@ class _Writer:
 
     def _frame(self, k: int):
         model = self.model
-        name = model.frame_names[k]
-        link = new_name(name, self.taken)
+        link = model.frame_names[k]
+        if link in ("world", *model.link_names):
+            raise ModelError(f"the frame {link!r} has the name of a link, and would be a link of the file; rename it")
         at, turned = model.frames.translation[k], rpy_of(model.frames.rotation[k])
         self.lines += [
-            f'  <joint name={_quoted(new_name(f"{name}_frame", self.taken))} type="fixed">',
+            f'  <joint name={_quoted(new_name(f"{link}_frame", self.taken))} type="fixed">',
             f"    <parent link={_quoted(model.link_names[model.topology.frame_links[k]])}/>",
             f"    <child link={_quoted(link)}/>",
             f'    <origin xyz="{text_of(at)}" rpy="{text_of(turned)}"/>',
@@ -251,6 +263,8 @@ def _attributes(numbers) -> str:
 
 
 def _quoted(name: str) -> str:
+    if not name:
+        raise ModelError("something of the model has an empty name, which a URDF cannot hold; give it one")
     if _BAD_IN_XML.search(name) or name != name.strip():
         raise ModelError(f"the name {name!r} has characters that XML cannot hold; rename what it names")
     return quoteattr(name)

@@ -12,7 +12,8 @@ from xml.parsers import expat
 
 from jaxdyn._errors import FileFormatError
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_LONGEST = 1_000  # characters of a number; a double written out in full has fewer
 LARGEST = 1e30  # what no physical number exceeds, and what single precision can hold
 
 
@@ -149,7 +150,7 @@ def required(element: Element, key: str) -> str:
 def as_number(element: Element, key: str, text: str, largest: float = LARGEST) -> float:
     """A finite number from a text that `key` names."""
     text = text.strip()
-    if not _NUMBER.fullmatch(text):
+    if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
         fail(element, f"{key} is {_short(text)!r}, expected a finite number such as 0.25")
     value = float(text)
     if not math.isfinite(value) or abs(value) > largest:

@@ -1,7 +1,7 @@
 """Assembling a model by name."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ import numpy as np
 from jax import core
 
 from jaxdyn._errors import ModelError
-from jaxdyn.joints import AbstractJoint, Fixed
+from jaxdyn.joints import AbstractJoint, AbstractVectorJoint, Continuous, Fixed, Planar
 from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Info, Note, Shape
 from jaxdyn.model._model import JointProperties, Limits, Links, Mimic, Model, Placements
 from jaxdyn.model._topology import Topology
@@ -17,6 +17,7 @@ from jaxdyn.spatial import Inertia, inertia_defect, matrix_to_quaternion
 
 _VELOCITY = ("armature", "damping", "friction", "friction_velocity", "stiffness", "velocity", "effort")
 CLOSURE_KINDS = ("point", "weld", "revolute", "cylindrical", "prismatic", "planar", "distance")
+_NEUTRAL_ZERO = (AbstractVectorJoint.neutral, Continuous.neutral, Planar.neutral)
 _DEFAULTS = {
     "armature": 0.0,
     "damping": 0.0,
@@ -58,6 +59,17 @@ def _rpy_quaternion(rpy):
             sy * cp * cr - cy * sp * sr,
         ]
     )
+
+
+class _Nothing(NamedTuple):
+    """The inertia of a massless link."""
+
+    mass: Any = np.zeros(())
+    com: Any = np.zeros(3)
+    inertia: Any = np.zeros((3, 3))
+
+
+_NOTHING = _Nothing()
 
 
 @dataclass
@@ -204,7 +216,7 @@ class ModelBuilder:
         )
         own = [links[topology.bodies[k]] for k in topology.independent]
         cast = lambda rows, width: _stacked(rows, width, dtype)
-        inertias = [link.inertia or _nothing() for link in links]
+        inertias = [link.inertia or _NOTHING for link in links]
         return Model(
             links=Links(
                 cast([i.mass for i in inertias], ()),
@@ -269,10 +281,6 @@ def _check_descriptions(builder: ModelBuilder, links: list[_Link]):
         _unique([x.name for x in entries], what)
 
 
-def _nothing() -> Inertia:
-    return Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
-
-
 def _namespace(tree):
     """numpy for known numbers, since a JAX operation a number would take most of the time of a build."""
     return np if _is_concrete(tree) else jnp
@@ -298,11 +306,12 @@ def _ordered(links: list[_Link]) -> list[_Link]:
     _unique([link.name for link in links], "link")
     _unique([link.joint_name for link in links], "joint")
     names = {link.name for link in links}
+    parents = names | {"world"}
     if "world" in names:
         raise ModelError("'world' is the name of what does not move; give the link another name")
     children: dict[str, list[_Link]] = {}
     for link in links:
-        if link.parent not in names | {"world"}:
+        if link.parent not in parents:
             raise ModelError(
                 f"link {link.name!r} hangs on {link.parent!r}, which was never added; "
                 f"there are 'world' and {sorted(names)}"
@@ -417,6 +426,8 @@ def _rest(links: list[_Link], dtype):
 
 
 def _neutral(joint: AbstractJoint, dtype):
+    if type(joint).neutral in _NEUTRAL_ZERO:
+        return np.zeros(joint.nq, dtype)  # without a JAX operation a joint
     with jax.ensure_compile_time_eval():  # zeros made inside a traced function are known all the same
         x = joint.neutral(dtype)
     return np.asarray(x) if _is_concrete(x) else x

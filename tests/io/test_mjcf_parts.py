@@ -176,6 +176,10 @@ REPORTED = {
     "free": ("<freejoint name='f'/>", "", "", "q is [w x y z, position]"),
     "keyframe": ("<joint/>", "", "<keyframe><key name='home' qpos='1'/></keyframe>", "'home': states"),
     "sensor": ("<joint name='j'/>", "", "<sensor><jointpos joint='j'/></sensor>", "sensors are left out (1)"),
+    "light": ("<joint/><light/>", "", "", "lights are left out (1)"),
+    "custom": ("<joint/>", "<custom><text name='t' data='x'/></custom>", "", "of the user are left out (1)"),
+    "userdata": ("<joint/>", "<size nuserdata='3'/>", "", "numbers for callbacks are left out (3)"),
+    "actuation": ("<joint/>", "<option><flag actuation='disable'/></option>", "", "switches off actuation"),
     "tendon": (
         "<joint name='j'/>",
         "",

@@ -85,6 +85,23 @@ MALFORMED = {
     "limit of words": (ab("revolute", '<limit lower="low" upper="1" effort="1" velocity="1"/>'), "lower is 'low'"),
     "negative effort": (ab("revolute", '<limit effort="-1" velocity="1"/>'), "effort is -1"),
     "damping of words": (ab("revolute", f'{LIMIT}<dynamics damping="much"/>'), "damping is 'much'"),
+    "NaN limit of a free joint": (ab("floating", '<limit lower="nan"/>'), "lower is 'nan'"),
+    "NaN limit of a continuous joint": (ab("continuous", '<limit upper="1 -inf"/>'), "upper is '-inf'"),
+    "NaN axis of a fixed joint": (ab("fixed", '<axis xyz="0 0 NaN"/>'), "xyz is 'NaN'"),
+    "NaN of a mimic of nothing": (ab("fixed", '<mimic joint="z" multiplier="Infinity"/>'), "multiplier is 'Infinity'"),
+    "NaN of what is not read": (ab("floating", '<safety_controller k_velocity="1e999"/>'), "k_velocity is 1e999"),
+    "NaN behind the first": (ab("continuous", '<axis xyz="1 0 0"/><axis xyz="nan 0 0"/>'), "xyz is 'nan'"),
+    "long number": (ab("continuous", f'<origin xyz="{"1" * 300_000}x 0 0"/>'), "expected a finite number"),
+    "longer number": (ab("continuous", f'<origin xyz="0 0 {"1" * 3_000_000}"/>'), "expected a finite number"),
+    "xacro inside": (robot('<link name="a"><xacro:mass value="1"/></link>'), "expand the file first"),
+    "both rotations": (
+        ab("fixed", '<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>').replace("<robot", '<robot version="1.1"'),
+        "both rpy and quat_xyzw",
+    ),
+    "zero quaternion": (
+        ab("fixed", '<origin quat_xyzw="0 0 0 0"/>').replace("<robot", '<robot version="1.2"'),
+        "quat_xyzw is zero",
+    ),
     "mimic without joint": (ab("revolute", f"{LIMIT}<mimic/>"), "no attribute 'joint'"),
     "mimic of itself": (ab("revolute", f'{LIMIT}<mimic joint="j"/>'), "circle"),
     "mimic in a circle": (
@@ -152,6 +169,34 @@ def test_long_chains_need_no_recursion():
     text = robot(*(f'<link name="l{k}"/>' for k in range(n)),
                  *(joint(f"j{k}", "fixed", f"l{k}", f"l{k + 1}") for k in range(n - 1)))  # fmt: skip
     assert jd.parse_urdf(text).num_links == n
+
+
+MOVING = f'{LIMIT}<axis xyz="0 1 0"/>'
+
+
+def chain(n: int, inside=lambda k: "") -> str:
+    """Links that carry each other, by joints that move."""
+    joints = (joint(f"j{k}", "revolute", f"l{k}", f"l{k + 1}", MOVING + inside(k)) for k in range(n - 1))
+    return robot(*(link(f"l{k}") for k in range(n)), *joints)
+
+
+TRANSMISSION = '<transmission><joint name="elbow"/><actuator name="m"/></transmission>'
+#: as much as the bounds allow, where time could grow with more than the size
+AT_THE_BOUNDS = {
+    "names of one kind": arm("base", TRANSMISSION * 5_000),
+    "elements": arm("base", "<a/>" * 49_000),
+    "elements of a link": robot(f'<link name="a">{"<a/>" * 49_000}</link>'),
+    "mimics": chain(1_900, lambda k: f'<mimic joint="j{k - 1}"/>' if k else ""),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", AT_THE_BOUNDS)
+def test_at_the_bounds(case):
+    """Time is that of the size, with an allowance for the type checker of the tests."""
+    start = time.process_time()
+    assert jd.parse_urdf(AT_THE_BOUNDS[case]).nv < 3
+    assert time.process_time() - start < 4
 
 
 # --- fuzz ------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pinocchio as pin
 import pytest
 
 import jaxdyn as jd
@@ -14,6 +15,8 @@ from jaxdyn.spatial import quaternion_to_matrix, rpy_to_matrix
 from tests.io._pinocchio import ROBOTS, pin_urdf, quantities, some_state
 from tests.io._texts import UNIT, arm, inertial, joint, link, robot
 from tests.oracles import relative_error
+
+PAIR_OF_LINKS = link("a") + link("b")
 
 
 def notes(model, where="") -> str:
@@ -85,7 +88,8 @@ def test_all_joint_types():
     assert "lower, upper" in notes(model, "joint jz")
 
 
-@pytest.mark.parametrize("floating", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("floating", [False, True])
 def test_all_joint_types_as_in_pinocchio(floating):
     model = jd.parse_urdf(ALL_TYPES, floating_base=floating)
     oracle = pin_urdf(model, ALL_TYPES, floating=floating)
@@ -166,12 +170,11 @@ def test_mimic_of_what_does_not_move_is_left_out(source, why):
 @pytest.mark.parametrize(
     "given",
     [
-        "",
-        '<inertial><mass value="3"/></inertial>',
-        f"<inertial>{UNIT}</inertial>",
-        '<inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1"/></inertial>',
+        pytest.param("", id="none", marks=pytest.mark.slow),
+        pytest.param('<inertial><mass value="3"/></inertial>', id="no inertia", marks=pytest.mark.slow),
+        pytest.param(f"<inertial>{UNIT}</inertial>", id="no mass", marks=pytest.mark.slow),
+        pytest.param('<inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1"/></inertial>', id="no products"),
     ],
-    ids=["none", "no inertia", "no mass", "no products"],
 )
 def test_incomplete_inertial_is_massless_as_in_pinocchio(given):
     text = robot(link("a"), f'<link name="b">{given}</link>', link("c"), joint("j", "continuous", "a", "b"),
@@ -312,6 +315,52 @@ def test_what_is_not_read_is_noted():
     assert jd.parse_urdf(arm("base")).report == ()
 
 
+def test_what_is_not_read_is_noted_at_every_depth():
+    """Unknown attributes and elements, and second ones of what comes once, of which the first counts."""
+    body = (
+        inertial(origin='<origin xyz="0 0 1" frame="f"/>')
+        .replace("<mass", '<mass unit="kg"')
+        .replace("</inertial>", '<mass value="7"/></inertial>')
+    )
+    text = robot(
+        f'<link name="a" type="t">{body}{inertial(mass=9)}<visual><geometry><sphere radius="1" unit="m"/></geometry>'
+        '<material name="m"><texture filename="t.png"/></material></visual></link>',
+        link("b"),
+        joint("j", "continuous", "a", "b", '<axis xyz="1 0 0" frame="f"/><axis xyz="0 1 0"/><mimic joint="j2" x="1"/>'),
+        '<transmission name="t" kind="x"><type>y</type><joint name="j"><hardwareInterface>z</hardwareInterface></joint>'
+        "<actuator name='m'/></transmission>",
+    )
+    model = jd.parse_urdf(text)
+    assert model.link("a").mass == 1 and tuple(model.joint("j").joint.axis) == (1, 0, 0)
+    said = notes(model)
+    for line in (
+        *("links: frame of <origin> not read, in a", "unit of <mass>", "another <mass> of <inertial>", "links: type"),
+        *("another <inertial>", "<texture>", "unit of <sphere>", "joints: frame of <axis>", "another <axis>"),
+        *("x of <mimic>", "transmissions: <type>", "<hardwareInterface>", "transmissions: kind"),
+    ):
+        assert line in said, line
+
+
+@pytest.mark.parametrize("version", ["", ' version="1.0"', ' version="1.1"', ' version="1.2"'])
+def test_quaternions_of_origins_are_read_as_in_pinocchio(version):
+    """Since version 1.1 of the format; before, urdfdom does not read them."""
+    origin = '<origin xyz="1 2 3" quat_xyzw="1 1 0 1"/>'
+    parts = PAIR_OF_LINKS, joint("j", "continuous", "a", "b", f'{origin}<axis xyz="1 0 0"/>')
+    text = robot(*parts).replace('name="r"', f'name="r"{version}', 1)
+    model, oracle = jd.parse_urdf(text), pin.buildModelFromXML(text)
+    got = quaternion_to_matrix(model.placements.rotation[model.link_index("b")])
+    np.testing.assert_allclose(got, oracle.jointPlacements[1].rotation, atol=1e-15)
+    assert ("quat_xyzw has the length 1.73" if version > ' version="1.0"' else "quat_xyzw of 1 <origin>") in notes(
+        model
+    )
+
+
+def test_a_second_free_base_is_noted():
+    text = robot('<link name="base"/>', link("a"), joint("j", "floating", "base", "a"))
+    assert "the mass matrix is singular" in notes(jd.parse_urdf(text, floating_base=True), "joint j")
+    assert "singular" not in notes(jd.parse_urdf(text))
+
+
 def test_precision_and_encoding():
     text = arm("base").encode("utf-16")
     model = jd.parse_urdf(text, dtype=jnp.float32)
@@ -329,17 +378,19 @@ def seconds():
     jax.block_until_ready(jaxdyn.load_urdf(sys.argv[1]))
     return time.process_time() - start
 
-assert jaxdyn.load_urdf(sys.argv[1]).nv == 39
-print(min(seconds() for _ in range(40)))
+print(seconds(), min(seconds() for _ in range(10)), jaxdyn.load_urdf(sys.argv[1]).nv)
 """
 
 
 def test_forty_joints_load_in_fifty_milliseconds(capsys):
-    """Best of several, without the type checker of the tests, imports apart; other work on the machine not counted."""
+    """Without the type checker of the tests, imports apart; other work on the machine not counted.
+
+    The first load of a process begins with what JAX does once, and is bounded by ten times as much.
+    """
     path = ROBOTS / "centauro_description" / "urdf" / "centauro.urdf"
     run = subprocess.run([sys.executable, "-c", LOADING, str(path)], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
-    best = float(run.stdout)
+    first, best, joints = (float(x) for x in run.stdout.split())
     with capsys.disabled():
-        print(f"\n56 links, 39 joints that move, in {1e3 * best:.1f} ms")
-    assert best < 0.05
+        print(f"\n56 links, 39 joints that move: first in {1e3 * first:.1f} ms, then in {1e3 * best:.1f} ms")
+    assert joints == 39 and best < 0.05 and first < 0.5

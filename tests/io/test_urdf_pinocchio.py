@@ -6,7 +6,7 @@ import jaxdyn as jd
 from tests.io._pinocchio import ROBOTS, pin_urdf, quantities, some_state
 from tests.oracles import relative_error
 
-QUICK = [("panda_description/urdf/panda.urdf", False), ("solo_description/robots/solo12.urdf", True)]
+QUICK = [("solo_description/robots/solo12.urdf", True)]
 FILES = [
     "a1_description/urdf/a1.urdf",
     "anymal_b_simple_description/robots/anymal-kinova.urdf",

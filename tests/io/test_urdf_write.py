@@ -93,13 +93,14 @@ def test_random_robots_in_mujoco(seed, kinds, joints, floating):
     assert same(mujoco_quantities(back, text, q, v), quantities(model, q, v))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
         "ur_description/urdf/ur5_robot.urdf",
-        pytest.param("panda_description/urdf/panda.urdf", marks=pytest.mark.slow),
-        pytest.param("talos_data/robots/talos_full_v2.urdf", marks=pytest.mark.slow),
-        pytest.param("pr2_description/urdf/pr2.urdf", marks=pytest.mark.slow),
+        "panda_description/urdf/panda.urdf",
+        "talos_data/robots/talos_full_v2.urdf",
+        "pr2_description/urdf/pr2.urdf",
     ],
 )
 def test_real_files_go_round(name):
@@ -198,6 +199,7 @@ def test_chains_have_the_coordinates_of_the_joint():
     np.testing.assert_array_equal(back.limits.upper, [np.inf, 1, 2])
 
 
+@pytest.mark.slow
 def test_helical_joint_is_a_turn_and_a_slide_that_mimics_it():
     b = small(Helical((0, 0.6, 0.8), 0.25), damping=0.3)
     b.add_link("c", "b", Helical((1, 0, 0), -0.5), box((0.1, 0.2, 0.3), mass=2.0))
@@ -292,3 +294,12 @@ def test_other_refusals():
     b = ModelBuilder().add_link("bad\x00name", "world", Revolute((1, 0, 0)))
     with pytest.raises(ModelError, match="characters that XML cannot hold"):
         jd.write_urdf(b.build())
+    with pytest.raises(ModelError, match="the frame 'world' has the name of a link"):
+        jd.write_urdf(small(Revolute((0, 1, 0))).add_frame("world", "b").build())
+
+
+def test_what_mujoco_reads_in_another_way_is_said_in_the_file():
+    plain = jd.write_urdf(small(Revolute((0, 1, 0))).build())
+    assert "<!--" not in plain
+    assert "<!-- mimic is not read by MuJoCo" in jd.write_urdf(small(Helical((0, 0, 1), 0.1)).build())
+    assert "<!-- velocities of planar joints" in jd.write_urdf(small(Planar()).build())

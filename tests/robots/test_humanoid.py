@@ -77,6 +77,7 @@ def test_inertias_belong_to_bodies(model):
         assert 0 < low and low + mid > high * (1 - 1e-12)
 
 
+@pytest.mark.slow
 def test_a_length_is_differentiable():
     def drop(thigh):
         model = humanoid(lengths={"thigh": thigh})

@@ -37,6 +37,7 @@ def test_the_table_is_true(name):
     assert getattr(robots, name).__doc__
 
 
+@pytest.mark.slow
 def test_the_page_runs():
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.S)
     scope = {}
