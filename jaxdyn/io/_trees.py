@@ -1,6 +1,7 @@
 """Trees as JSON: what they are made of, and what they may not be made of."""
 
 import dataclasses
+import enum
 import inspect
 import math
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from jax import core
 
 from jaxdyn._errors import FileFormatError, ModelError
-from jaxdyn.io._names import Names, is_class
+from jaxdyn.io import _interpolants
+from jaxdyn.io._names import Names, is_class, is_enum
 
 MAX_DEPTH = 100
 
@@ -30,6 +32,8 @@ class Encoder:
         match value:
             case complex() | np.ndarray() | np.generic() | jax.Array():
                 return self._array(value, path)
+            case enum.Enum():
+                return {"enum": self._class(value, path), "member": value.name}
             case bool() | str() | int() | float() if type(value) not in (bool, str, int, float):
                 self._refuse(value, path)
             case None | bool() | str():
@@ -50,11 +54,13 @@ class Encoder:
                 if type(value) is not dict:
                     self._refuse(value, path)
                 return {"dict": [[inside(k, f" key {k!r}"), inside(x, f"[{k!r}]")] for k, x in value.items()]}
+        if solver := _interpolants.name_of(value):
+            return {"interpolation": solver}
         if callable(value) and (inspect.isroutine(value) or hasattr(value, "__wrapped__")):
             return {"function": self._function(value, path)}
         if is_class(type(value)):
             kind: Any = type(value)
-            present = [f.name for f in dataclasses.fields(kind) if hasattr(value, f.name)]
+            present = [f.name for f in dataclasses.fields(kind) if _is_own(value, f)]
             fields = {k: inside(getattr(value, k), f".{k}") for k in present}
             return {"class": self._class(value, path), "fields": fields}
         self._refuse(value, path)
@@ -134,6 +140,13 @@ class Decoder:
                 return [inside(x, f"[{k}]") for k, x in enumerate(items)]
             case {"dict": list(items), **rest} if not rest:
                 return self._dict(items, path, inside)
+            case {"enum": str(name), "member": str(member), **rest} if not rest:
+                return self._member(name, member, path)
+            case {"interpolation": str(name), **rest} if not rest:
+                kind = _interpolants.find(name)
+                if kind is None:
+                    self.fail(path, f"names the solver {name[:120]!r}, which is not known here; update diffrax")
+                return kind
             case {"function": str(name), **rest} if not rest:
                 return self._function(name, path)
             case {"class": str(name), "fields": dict(fields), **rest} if not rest:
@@ -182,11 +195,17 @@ class Decoder:
 
     def _function(self, name: str, path: str):
         value = self.names.find(name)
-        if value is None or is_class(value) or not callable(value):
+        if value is None or is_class(value) or is_enum(value) or not callable(value):
             self.fail(
                 path, f"names the function {name[:120]!r}, which is not jaxdyn's own; list it: allow=(that_function,)"
             )
         return value
+
+    def _member(self, name: str, member: str, path: str) -> Any:
+        cls: Any = self.names.find(name)
+        if not is_enum(cls) or member not in cls.__members__:
+            self.fail(path, f"names {member[:60]!r} of {name[:120]!r}, which are no named values of jaxdyn; list them")
+        return cls[member]
 
     def _instance(self, name: str, fields: dict[str, Any], path: str) -> Any:
         cls: Any = self.names.find(name)
@@ -202,8 +221,14 @@ class Decoder:
             self.fail(path, f"has the fields {sorted(fields)} for a {name}, expected {sorted(expected)}; save it anew")
         made: Any = _blank(cls)
         for key, f in expected.items():
-            object.__setattr__(made, key, fields[key] if key in fields else _default(f))
+            if key in fields or f.init:
+                object.__setattr__(made, key, fields[key] if key in fields else _default(f))
         return made
+
+
+def _is_own(value: Any, f: dataclasses.Field) -> bool:
+    """Whether an instance has a field itself; one that is not given may be its class's, as it is after loading."""
+    return hasattr(value, f.name) and (f.init or f.name in vars(value))
 
 
 def _blank(cls: Any) -> Any:

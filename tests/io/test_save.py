@@ -9,6 +9,7 @@ import signal
 import zipfile
 from typing import NamedTuple
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jaxdyn as jd
-from jaxdyn import FileAccessError, FileFormatError, ModelError
+from jaxdyn import FileAccessError, FileFormatError, ModelError, simulation
+from jaxdyn.identification import FitResult, FitStatus
 from jaxdyn.joints import AbstractVectorJoint, Custom, Revolute
+from jaxdyn.simulation import SimulationStatus
 from tests.io._texts import arm
 from tests.oracles import random_model
 
@@ -111,6 +114,42 @@ def test_everything_a_tree_is_made_of(tmp_path):
     keys = {3: "a", ("b", 1.5): "c", None: "d", False: "e"}
     assert repr(round_trip(tmp_path / "t", keys)) == repr(keys)
     assert np.isnan(round_trip(tmp_path / "t", float("nan")))
+
+
+def test_named_values_and_interpolations(tmp_path):
+    """By name: what a status is does not hang on its number."""
+    kinds = (diffrax.Tsit5, diffrax.Dopri5, diffrax.Heun, diffrax.Euler, diffrax.Kvaerno5)
+    tree = {
+        "fit": FitStatus(0),
+        "all": [*FitStatus, *SimulationStatus],
+        "kinds": [k.interpolation_cls for k in kinds],
+        "chart": simulation.OnManifold(diffrax.Tsit5()).interpolation_cls,
+    }
+    back = round_trip(tmp_path / "x", tree)
+    assert back == tree and type(back["fit"]) is FitStatus
+
+
+def test_results_of_fits(tmp_path):
+    model = jd.robots.pendulum()
+    fit = FitResult(
+        jd.System(model), FitStatus(0), 3, 2.0, 1.0, (), (), ("nothing",), 10.0, (), (), np.eye(2), history=(2.0, 1.0)
+    )
+    back = round_trip(tmp_path / "x", fit)
+    assert back.status is FitStatus(0) and back.history == fit.history and back.unobservable == ("nothing",)
+    assert jax.tree.structure(back.system) == jax.tree.structure(fit.system)
+    np.testing.assert_array_equal(back.covariance, fit.covariance)
+
+
+@pytest.mark.slow
+def test_trajectories(tmp_path):
+    """A trajectory goes on interpolating as before."""
+    model = jd.robots.pendulum()
+    run = jd.simulate(
+        model, jnp.array([0.3]), jnp.zeros(1), jnp.linspace(0.0, 0.1, 3), solver=diffrax.Tsit5(), dense=True
+    )
+    back = round_trip(tmp_path / "x", run)
+    for got, want in zip(back.interpolant(0.037), run.interpolant(0.037), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def test_others_classes_are_listed(tmp_path):
@@ -258,6 +297,9 @@ def test_hostile_arrays(tmp_path, case):
         ('{"class": "jaxdyn.model.Model.astype", "fields": {}}', "names the class"),
         ('{"class": "jaxdyn.os.system", "fields": {}}', "names the class"),
         ('{"class": "jaxdyn.joints.jax", "fields": {}}', "names the class"),
+        ('{"enum": "jaxdyn.model.Model", "member": "build"}', "named values"),
+        ('{"enum": "jaxdyn.simulation.SimulationStatus", "member": "__class__"}', "named values"),
+        ('{"interpolation": "os.system"}', "names the solver"),
         ('{"class": "jaxdyn.Model", "fields": {}}', "names the class"),
         ('{"class": "jaxdyn.model.Model", "fields": {}}', "has the fields \\[\\]"),
         ('{"class": "jaxdyn.joints.AbstractJoint", "fields": {}}', "has the fields"),
