@@ -14,14 +14,20 @@ _FIXED = "Fixed"
 
 
 def read_model(path: Path, floating_base: bool, package_dirs: Sequence[Path]) -> Model:
-    """The model in a URDF (.urdf), an MJCF (.xml, .mjcf) or a saved file (any other ending)."""
+    """The model in a URDF (.urdf), an MJCF (.xml, .mjcf) or a saved file (any other ending).
+
+    `package_dirs` are the folders of meshes of a URDF, and those that an MJCF may read besides its own.
+    """
     kind = path.suffix.lower()
     if kind == ".urdf":
         return load_urdf(path, floating_base=floating_base, package_dirs=package_dirs)
-    if floating_base or package_dirs:
-        raise ModelError(f"{path}: --floating-base and --package-dir are for files that end in .urdf")
-    if kind in (".xml", ".mjcf"):
-        return load_mjcf(path)
+    mjcf = kind in (".xml", ".mjcf")
+    if floating_base or (package_dirs and not mjcf):
+        raise ModelError(
+            f"{path}: --floating-base and --package-dir are for files that end in .urdf, the latter for MJCF too"
+        )
+    if mjcf:
+        return load_mjcf(path, roots=package_dirs)
     tree = load(path)
     if not isinstance(tree, Model):
         raise ModelError(f"{path}: holds a {type(tree).__name__}, not a model; give the file of a robot")
@@ -33,18 +39,24 @@ def describe(model: Model) -> str:
     if model.links.mass.ndim != 1:
         raise ModelError(f"the model is a batch of shape {model.links.mass.shape[:-1]}; save one robot of it")
     model = jax.tree.map(np.asarray, model)
-    parts = [_summary(model), _tree(model), _coordinates(model), _geared(model), _actuators(model), _closures(model)]
-    notes = _wrapped(model)
-    return "\n\n".join(part for part in [*parts, notes] if part)
+    parts = (_summary, _tree, _coordinates, _springs, _geared, _frames, _actuators, _closures, _wrapped)
+    return "\n\n".join(text for part in parts if (text := part(model)))
 
 
 def _titled(title: str, lines: Iterable[str]) -> str:
-    body = [f"  {line}".rstrip() for line in lines]
+    body = [f"  {_printable(line)}".rstrip() for line in lines]
+    title = _printable(title)
     return "\n".join([title, "-" * len(title), *body]) if body else ""
+
+
+def _printable(text: str) -> str:
+    """A text without what a terminal would obey: names come from files."""
+    return "".join(x if x.isprintable() else x.encode("unicode_escape").decode() for x in text)
 
 
 def _table(rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Columns in line, the first `left` of them to the left and the others to the right."""
+    rows = [tuple(map(_printable, row)) for row in rows]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     pad = lambda k, x: x.ljust(widths[k]) if k < left else x.rjust(widths[k])
     return ["  ".join(pad(k, x) for k, x in enumerate(row)).rstrip() for row in rows]
@@ -105,6 +117,26 @@ def _coordinates(model: Model) -> str:
             name = (t.joint_names[i], kinds[i]) if k == 0 else ("", "")
             rows.append((*name, where, str(v.start + k), *ranges, *(_number(x[v.start + k]) for x in others)))
     return _titled("degrees of freedom (SI units; - where there is none)", _table(rows, 2)) if len(rows) > 1 else ""
+
+
+def _springs(model: Model) -> str:
+    """Springs, and Coulomb friction that changes sign over another velocity than usual."""
+    t, p = model.topology, model.properties
+    rows: list[tuple[str, ...]] = [("joint", "v", "stiffness", "friction over")]
+    for i in t.bodies:
+        _, v = t.joint_slices(i)
+        for k in range(v.start, v.stop):
+            rubs = p.friction[k] and p.friction_velocity[k] != np.asarray(0.01, p.friction_velocity.dtype)
+            if p.stiffness[k] or rubs:
+                shown = (_number(p.stiffness[k]), _number(p.friction_velocity[k]) if p.friction[k] else "-")
+                rows.append((t.joint_names[i], str(k), *shown))
+    return _titled("springs and friction (SI units)", _table(rows, 1)) if len(rows) > 1 else ""
+
+
+def _frames(model: Model) -> str:
+    links, names = model.topology.frame_links, model.frame_names
+    rows = [("frame", "link"), *((name, model.link_names[i]) for name, i in zip(names, links, strict=True))]
+    return _titled("named frames", _table(rows, 2)) if names else ""
 
 
 def _geared(model: Model) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.cli import main
+from jaxdyn.cli._info import describe
 from tests.io._pinocchio import ROBOTS
 from tests.io._texts import arm, joint, link, robot
 
@@ -49,6 +50,14 @@ def test_floating_base(tmp_path, capsys):
     text = shown(capsys, path, "--floating-base", "--package-dir", tmp_path)
     assert re.search(r"coordinates nq, nv +9, 8$", text, re.MULTILINE)
     assert re.search(r"root_joint +Free +0\.\.6 +0", text) and "nothing was assumed" in text
+
+
+def test_frames_springs_and_names_from_anywhere(tmp_path):
+    b = jd.ModelBuilder(name="a\x1b[2J").add_link("arm\n", "world", jd.joints.Revolute((0, 0, 1)), stiffness=2.5)
+    text = describe(b.add_frame("tool", "arm\n").build())
+    assert "\x1b" not in text and r"a\x1b[2J" in text and r"└─ arm\n " in text
+    assert re.search(r"^  tool +arm\\n$", text, re.MULTILINE)
+    assert re.search(r"_joint +0 +2\.5 +-$", text, re.MULTILINE)
 
 
 def test_saved_model(tmp_path, capsys):
