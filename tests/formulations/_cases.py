@@ -130,9 +130,8 @@ COVERED: tuple[tuple[AbstractFormulation, tuple[str, ...]], ...] = (
 
 def each(*soon: type[AbstractFormulation]):
     """Every formulation with the names of its robots; all but those that compile `soon` are run by hand."""
-    for method, robots in COVERED:
-        marks = [] if isinstance(method, soon) else [pytest.mark.wide]
-        yield pytest.param(method, robots, marks=marks, id=type(method).__name__)
+    marks = lambda method: [] if isinstance(method, soon) else [pytest.mark.wide]
+    return [pytest.param(x, robots, marks=marks(x), id=type(x).__name__) for x, robots in COVERED]
 
 
 @ft.cache
