@@ -72,20 +72,23 @@ def _start(times, values, slopes, event, fired) -> _Start:
     """Where g goes from the start on if it is zero there, and whether it has to be held.
 
     With `g ~ s (t - t0) + c (t - t0)^2 / 2` the motion leaves zero to the side of s, unless it is back within the
-    accuracy of time; then it is at rest, and goes to the side of c.
+    accuracy of time, or from a stop gets little farther, `s^2 / 2c`, than the step landed beside it; then it is at
+    rest, and goes to the side of c.
     """
     value, slope = values[0], slopes[0]
     tight = time_tolerance(times[0]) * (1 + jnp.max(jnp.abs(slopes)))
     at_zero = fired | (jnp.abs(value) <= (tight if event.barrier else 0))
     curve = _curve(times - times[0], values - value, slope, tight)
     sideways = jnp.abs(slope) <= jnp.abs(curve) * time_tolerance(times[0]) / 2
+    if event.stops:
+        sideways = sideways | (fired & (slope * slope <= 4 * jnp.abs(value * curve)))
     start = jnp.where(sideways, curve, slope)
     passes = event.direction * start > 0
     goes = jnp.min(-event.direction * values) < -tight
     held = at_zero & sideways & passes & goes & event.stops
     # what moves into a barrier from the start on meets it there
     meets = at_zero & ~fired & ~sideways & passes & event.barrier
-    still = at_zero & ~meets & (jnp.max(jnp.abs(values)) <= tight)
+    still = at_zero & ~meets & (jnp.maximum(jnp.max(jnp.abs(values)), jnp.max(jnp.abs(slopes))) <= tight)
     return _Start(jnp.where(at_zero, jnp.where(meets, -start, start), value), still, held)
 
 

@@ -158,22 +158,22 @@ class Trajectory(eqx.Module):
         return _acted(_OfState(f), self)
 
     @property
-    def kinetic_energy(self) -> Float[Array, " times"]:
+    def kinetic_energy(self) -> Float[Array, "*batch times"]:
         """J."""
         return self.over(kinetic_energy)
 
     @property
-    def potential_energy(self) -> Float[Array, " times"]:
+    def potential_energy(self) -> Float[Array, "*batch times"]:
         """J."""
         return self.over(_potential_energy)
 
     @property
-    def energy(self) -> Float[Array, " times"]:
+    def energy(self) -> Float[Array, "*batch times"]:
         """Kinetic and potential energy, J."""
         return self.kinetic_energy + self.potential_energy
 
     @property
-    def momentum(self) -> Float[Array, "times 6"]:
+    def momentum(self) -> Float[Array, "*batch times 6"]:
         """Angular momentum about the world's origin, and linear momentum (`jaxdyn.momentum`)."""
         return self.over(momentum)
 
@@ -192,12 +192,12 @@ class Trajectory(eqx.Module):
         return _acted(_action, self)
 
     @property
-    def acceleration(self) -> Float[Array, "times nv"]:
+    def acceleration(self) -> Float[Array, "*batch times nv"]:
         """Accelerations, rad/s^2 or m/s^2."""
         return _acted(_acceleration, self)
 
     @property
-    def power(self) -> Float[Array, " times"]:
+    def power(self) -> Float[Array, "*batch times"]:
         """Power of all efforts and wrenches on the robot, those of constraints included: the rate of its energy; W."""
         return _acted(_power, self)
 
