@@ -126,7 +126,12 @@ class Robot(AbstractDynamics, AbstractImplicit):
 
     def implicit(self, t, x, u, y):
         q, v, effort, external = self._acting(t, x, u)
-        return jnp.concatenate([v, y]), rnea(self.model, q, v, y, external) - effort
+        motion = self.system.motion
+        if isinstance(motion, FreeMotion):
+            residual = rnea(self.model, q, v, y, external) - effort
+        else:  # forces of constraints are in its accelerations only
+            residual = y - motion.acceleration(self.model, t, q, v, effort, external)
+        return jnp.concatenate([v, y]), residual
 
     def _acting(self, t, x, u):
         q, v = x[: self.model.nq], x[self.model.nq :]

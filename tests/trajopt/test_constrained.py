@@ -20,6 +20,7 @@ from jaxdyn.trajopt import (
     HermiteSimpson,
     MultipleShooting,
     Problem,
+    Robot,
     Trapezoidal,
     VectorField,
     partial,
@@ -114,6 +115,27 @@ def test_a_constrained_robot_moves_as_constrained_dynamics_say():
     np.testing.assert_allclose(seen.rate, jnp.concatenate([v, d.a]), atol=1e-10)
     np.testing.assert_allclose(seen.forces, 0, atol=1e-10)
     np.testing.assert_allclose(seen.invariants[0], 0, atol=1e-10)
+
+
+@pytest.mark.slow
+def test_a_robot_with_closures_says_the_same_with_unknowns():
+    """The residual is zero at the accelerations along the closures, and regular in them."""
+    m = jd.robots.four_bar()
+    robot = Robot(m)
+    assert not robot.affine
+
+    @jax.jit
+    def said(x, u):
+        y = robot.unknowns(0.0, x, u)
+        rate, residual = robot.implicit(0.0, x, u, y)
+        slope = jax.jacfwd(lambda y: robot.implicit(0.0, x, u, y)[1])(y)
+        return rate - robot.rate(0.0, x, u), residual, slope
+
+    x = jnp.concatenate([jd.neutral(m), jnp.zeros(m.nv)])
+    difference, residual, slope = said(x, jnp.ones(robot.nu))
+    np.testing.assert_allclose(difference, 0, atol=1e-12)
+    np.testing.assert_allclose(residual, 0, atol=1e-9)
+    assert abs(jnp.linalg.det(slope)) > 1e-6
 
 
 @pytest.mark.slow
