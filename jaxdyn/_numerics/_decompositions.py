@@ -1,4 +1,4 @@
-"""Matrix decompositions whose derivatives are finite where those of singular vectors are not."""
+"""Matrix decompositions whose derivatives are finite where those of singular vectors and eigenvectors are not."""
 
 import jax
 import jax.numpy as jnp
@@ -37,3 +37,23 @@ def _pseudo_inverse_jvp(primals, tangents):
     right = dw.T - p @ (w @ dw.T)
     dp = -p @ dw @ p + p @ (p.T @ left) + (right @ p.T) @ p
     return (p, rank), (dp, np.zeros(rank.shape, jax.dtypes.float0))
+
+
+@jax.custom_jvp
+def symmetric_eigen(matrix):
+    """Eigenvalues in ascending order and eigenvectors as columns of a symmetric matrix.
+
+    `dw_i = v_i . dA v_i` and `dV = V F`, `F_ij = v_i . dA v_j / (w_j - w_i)`. Where eigenvalues coincide their
+    vectors are any basis of a plane or space; the derivative is that of vectors which do not turn in it, `F_ij = 0`.
+    """
+    return tuple(jnp.linalg.eigh((matrix + matrix.T) / 2))
+
+
+@symmetric_eigen.defjvp
+def _symmetric_eigen_jvp(primals, tangents):
+    values, vectors = symmetric_eigen(*primals)
+    change = vectors.T @ (tangents[0] + tangents[0].T) @ vectors / 2
+    gap = values[None, :] - values[:, None]
+    same = jnp.abs(gap) <= 16 * jnp.finfo(values.dtype).eps * jnp.max(jnp.abs(values))
+    turn = jnp.where(same, 0, change / jnp.where(same, 1, gap))
+    return (values, vectors), (jnp.diagonal(change), vectors @ turn)

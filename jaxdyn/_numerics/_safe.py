@@ -25,5 +25,6 @@ def sinc(x2):
 
 
 def smooth_sign(x, width):
-    """`tanh(x / width)`: the sign of x, smoothed over a velocity that may be optimised."""
-    return jnp.tanh(x / width)
+    """`tanh(x / width)`: the sign of x, smoothed over a velocity that may be optimised; at zero width the sign."""
+    sharp = width == 0
+    return jnp.where(sharp, jnp.sign(x), jnp.tanh(x / jnp.where(sharp, 1, width)))

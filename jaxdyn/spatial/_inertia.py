@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn._numerics import symmetric_eigen
 from jaxdyn._types import Array, Float
 
 
@@ -93,8 +94,11 @@ def point_mass(mass) -> Inertia:
 
 
 def principal_axes(inertia: Float[Array, "3 3"]):
-    """Principal moments in ascending order and axes as columns of a rotation: `I = R diag(moments) R^T`."""
-    moments, axes = jnp.linalg.eigh(inertia)
+    """Principal moments in ascending order and axes as columns of a rotation: `I = R diag(moments) R^T`.
+
+    Bodies of revolution have axes to choose from; the derivative is that of axes which do not turn among these.
+    """
+    moments, axes = symmetric_eigen(inertia)
     return moments, axes * jnp.sign(jnp.linalg.det(axes))
 
 

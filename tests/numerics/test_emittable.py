@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxdyn as jd
-from jaxdyn._numerics import _lanes
+from jaxdyn._numerics import _block
 
 
 def _both(f):
@@ -25,12 +25,22 @@ WORK = {
 
 @pytest.mark.parametrize("name", WORK)
 def test_every_block_is_one_function(name, monkeypatch):
-    model = jd.robots.double_pendulum()
+    _taken(name, jd.robots.double_pendulum(), monkeypatch)
+
+
+@pytest.mark.slow
+def test_joints_whose_subspace_varies(monkeypatch):
+    b = jd.ModelBuilder().add_link("hip", "world", jd.joints.Universal((1, 0, 0), (0, 1, 0)))
+    b.add_link("leg", "hip", jd.joints.SphericalZYX(), jd.spatial.sphere(0.1, mass=1.0))
+    _taken("forward_dynamics_derivatives", b.build(), monkeypatch)
+
+
+def _taken(name, model, monkeypatch):
     state = (jd.neutral(model), *(jnp.ones(model.nv) for _ in range(2)))
     seen = []
-    judge = _lanes._takes
-    monkeypatch.setattr(_lanes, "_takes", lambda eqn: seen.append((eqn.primitive.name, judge(eqn))) or judge(eqn))
-    _lanes._traced.cache_clear()
+    judge = _block._takes
+    monkeypatch.setattr(_block, "_takes", lambda eqn: seen.append((eqn.primitive.name, judge(eqn))) or judge(eqn))
+    _block._traced.cache_clear()
     jax.jit(lambda *args: WORK[name](*args)).lower(model, *state)
     assert seen
     assert {primitive for primitive, taken in seen if not taken} == set()

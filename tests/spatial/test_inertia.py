@@ -158,3 +158,23 @@ def test_what_no_body_can_have(mass, inertia, message):
 def test_the_bounds_of_the_triangle_inequality_are_physical():
     assert inertia_defect(1.0, np.diag([1.0, 1, 2.0])) is None
     assert inertia_defect(0.0, np.zeros((3, 3))) is None
+
+
+def test_gradients_of_principal_axes_of_bodies_of_revolution():
+    """Their eigenvalues coincide, where the derivative of eigenvectors has poles."""
+    moments = lambda r: principal_axes(cylinder(r, 1.0, mass=12.0).inertia)[0]
+    np.testing.assert_allclose(jax.jacfwd(moments)(0.1), [1.2, 0.6, 0.6], rtol=1e-12)  # of m r^2 / 2, then m r^2 / 4
+    slopes = jax.jit(jax.jacrev(principal_axes))
+    for body in (sphere(0.3, mass=2.0), cylinder(0.1, 1.0, mass=2.0), point_mass(1.0)):
+        by_moment, by_axis = slopes(body.inertia)
+        np.testing.assert_allclose(by_moment.sum(0), np.eye(3), atol=1e-14)  # the trace
+        assert np.isfinite(by_axis).all()
+
+
+def test_derivative_of_principal_axes():
+    """Where they are apart: that of `R diag(moments) R^T` is the change itself."""
+    turn = np.asarray(rpy_to_matrix(jnp.array([0.3, -0.4, 0.5])))
+    inertia = turn @ np.diag([1.0, 1.5, 2.2]) @ turn.T
+    change = np.array([[0.3, 0.1, -0.2], [0.1, -0.4, 0.5], [-0.2, 0.5, 0.7]])
+    build = lambda x: (lambda m, r: (r * m) @ r.T)(*principal_axes(x))
+    np.testing.assert_allclose(jax.jvp(build, (inertia,), (change,))[1], change, atol=1e-13)
