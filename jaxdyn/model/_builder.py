@@ -237,7 +237,7 @@ class ModelBuilder:
             ),
             mimic=Mimic(cast([m[2] for m in mimics], ()), cast([m[3] for m in mimics], ())),
             frames=Placements(cast([f[2] for f in self._frames], (4,)), cast([f[3] for f in self._frames], (3,))),
-            gravity=jnp.asarray(self.gravity, dtype),
+            gravity=jnp.asarray(_namespace(self.gravity).asarray(self.gravity, dtype), dtype),
             topology=topology,
             closures=_cast(self._closures, dtype),
             actuators=_cast(self._actuators, dtype),
@@ -288,7 +288,7 @@ def _namespace(tree):
 
 def _stacked(rows, width, dtype):
     if not rows:
-        return jnp.zeros((0, *width), dtype)
+        return jnp.asarray(np.zeros((0, *width), dtype), dtype)  # of numpy's, which compiles nothing
     xp = _namespace(rows)
     return jnp.asarray(xp.stack([xp.asarray(x, dtype) for x in rows]), dtype)  # without a dtype it compiles
 
@@ -445,4 +445,4 @@ def _joined(links: list[_Link], key: str, defaults, dtype):
                 f"joint {link.joint_name!r}: {key} has shape {value.shape}, expected {default.shape} or a number"
             )
         parts.append(xp.broadcast_to(value, default.shape))
-    return jnp.asarray(xp.concatenate(parts), dtype) if parts else jnp.zeros(0, dtype)
+    return jnp.asarray(xp.concatenate(parts) if parts else np.zeros(0, dtype), dtype)
