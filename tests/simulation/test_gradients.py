@@ -188,14 +188,13 @@ def test_gradient_through_ten_thousand_steps_fits_in_a_gigabyte():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_memory_grows_with_the_square_root_of_the_horizon():
-    """What the compiler reserves for the gradient of a hundred times as many steps; a plain tape is in proportion."""
+    """What the compiler reserves for a gradient: from 13 to 141 states, `sqrt(2 n)` (Stumm and Walther 2010)."""
     model = jd.robots.pendulum()
-    needed = lambda steps, adjoint: temporaries(model, steps, adjoint, forward=False)
-    few, many = (needed(n, diffrax.RecursiveCheckpointAdjoint()) for n in (100, 10_000))
-    assert 3 < many / few < 15
-    taped = needed(1_000, diffrax.DirectAdjoint()) / needed(100, diffrax.DirectAdjoint())
-    assert taped > 5
+    few, many = (temporaries(model, n, diffrax.RecursiveCheckpointAdjoint(), forward=False) for n in (100, 10_000))
+    state = 2 * 8
+    assert (141 - 13) * state < many - few < 9_900 * state  # at least its own, and less than all of a tape
 
 
 @pytest.mark.slow
