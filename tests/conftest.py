@@ -1,4 +1,4 @@
-"""Precision of the tests: float64, switched on before any array is made. The default run compiles in haste."""
+"""Precision of the tests: float64, switched on before any array is made. What CI runs compiles in haste."""
 
 import os
 from pathlib import Path
@@ -12,9 +12,12 @@ MAPPINGS = Path("/proc/self/maps")
 MANY_MAPPINGS = 20_000
 
 
+IN_HASTE = ("not slow", "slow and not wide")
+
+
 def pytest_configure(config):
-    """Without LLVM's optimisations the default run takes two thirds of the time; the slow tests run as users do."""
-    if config.option.markexpr == "not slow":
+    """Without LLVM's optimisations tests take two thirds of the time; with any other selection they run as users do."""
+    if config.option.markexpr in IN_HASTE:
         os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=0 {os.environ.get('XLA_FLAGS', '')}".strip()
 
 
