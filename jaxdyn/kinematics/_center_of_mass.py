@@ -35,13 +35,13 @@ def _center(t: Topology, b: Bodies, q):
 def _center_jacobian(t: Topology, b: Bodies, q):
     """`J_k = (m_sub S_v + S_w x (m c)_sub) / m`, the sums over what coordinate k moves."""
     r, p, s, mass, moment = _moments(t, b, q)
-    zero = jnp.zeros(mass.shape[-1], mass.dtype)
+    zero = jnp.zeros(mass.shape[-1], moment[0].dtype)
 
     def step(total, x):
         total = tuple(a + b for a, b in zip(total, x, strict=True))
         return total, total
 
-    m, *h = sweep_up(t.body_slots, step, (zero,) * 4, (mass, *moment))
+    m, *h = sweep_up(t.body_slots, step, (zero,) * 4, (mass.astype(zero.dtype), *moment))
     wide = lambda x: to_dofs(t, x)
     rd, pd = tuple(tuple(map(wide, row)) for row in r), tuple(map(wide, p))
     w, v = rc.to_world(rd, pd, s if rc.translates(t) else (s[0], None))

@@ -52,7 +52,8 @@ def poses(t: Topology, b: Bodies, q, lanes: int, *, travelling: bool = True):
         state = chain(parent, x)
         return state, state
 
-    r, p = sweep_down(t.body_slots, step, root_state(lanes, q.dtype), local)
+    dtype = jnp.result_type(q, b.rotation, b.translation)
+    r, p = sweep_down(t.body_slots, step, root_state(lanes, dtype), local)
     return r, p, s
 
 
@@ -126,7 +127,8 @@ def stack6(x):
 def gravity_state(b: Bodies, lanes, dtype):
     """Acceleration of the world that stands in for gravity: `-g`."""
     zero = jnp.zeros(lanes, dtype)
-    return ((zero, zero, zero), tuple(jnp.broadcast_to(-b.gravity[i], (lanes,)) for i in range(3)))
+    up = tuple(jnp.broadcast_to(-b.gravity[i].astype(dtype), (lanes,)) for i in range(3))
+    return ((zero, zero, zero), up)
 
 
 def inertial_components(b: Bodies):
