@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._inverse import checked_state
-from jaxdyn.dynamics._links import link_states
+from jaxdyn.dynamics._links import link_states, moving_mass
 from jaxdyn.model import Model
 
 
@@ -17,7 +17,10 @@ def kinetic_energy(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"])
 
 
 def potential_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
-    """`U = -sum of m_i g . c_i`, zero with every centre of mass at the world's origin; J."""
+    """`U = -sum of m_i g . c_i`, zero with every centre of mass at the world's origin; J.
+
+    Links fixed to the world are not counted, as in Pinocchio.
+    """
     (q,) = checked_state(model, q)
     s = link_states(model, q)
-    return -jnp.sum(model.links.mass * (s.com @ model.gravity))
+    return -jnp.sum(moving_mass(model) * (s.com @ model.gravity))

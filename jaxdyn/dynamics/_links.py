@@ -97,6 +97,11 @@ def link_forces(states: LinkStates):
     return apply(states.acceleration) + force_cross(states.velocity, apply(states.velocity))
 
 
+def moving_mass(model: Model):
+    """Masses of the links, zero for those fixed to the world."""
+    return jnp.where(np.array(model.topology.body_of_link, int) >= 0, model.links.mass, 0)
+
+
 def dof_carries_link(model: Model) -> np.ndarray:
     """`[k, l]`: degree of freedom k (of all joints) moves link l."""
     t = model.topology

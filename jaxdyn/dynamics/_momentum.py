@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._inverse import checked_state
-from jaxdyn.dynamics._links import dof_carries_link, link_states
+from jaxdyn.dynamics._links import dof_carries_link, link_states, moving_mass
 from jaxdyn.kinematics import configuration_velocity
 from jaxdyn.model import Model
 from jaxdyn.model._mimic import own_columns
@@ -19,15 +19,18 @@ def momentum(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Fl
 
 
 def centroidal_momentum_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Array, "6 nv"]:
-    """`A(q)` with `A v` the momentum about the centre of mass, in world axes (Orin and Goswami 2008)."""
+    """`A(q)` with `A v` the momentum about the centre of mass, in world axes (Orin and Goswami 2008).
+
+    The centre is that of `center_of_mass`: links fixed to the world have no part in it.
+    """
     (q,) = checked_state(model, q)
     s = link_states(model, q)
     carries = jnp.asarray(dof_carries_link(model), q.dtype)
     composite = jnp.einsum("kl,lij->kij", carries, s.inertia)
     about_origin = jnp.einsum("kij,kj->ik", composite, s.bodies.subspace)
-    mass = jnp.sum(model.links.mass)
-    weightless = mass == 0
-    com = (model.links.mass @ s.com) / jnp.where(weightless, 1, mass)
+    mass = moving_mass(model)
+    total = jnp.sum(mass)
+    com = (mass @ s.com) / jnp.where(total == 0, 1, total)
     angular = about_origin[:3] - jnp.cross(com, about_origin[3:], axis=0) if model.nv else about_origin[:3]
     return own_columns(model, jnp.concatenate([angular, about_origin[3:]]))
 
