@@ -1,10 +1,12 @@
 """What the joints carry."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import check_shape
+from jaxdyn._numerics import default_tolerance, pseudo_inverse, safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._inverse import checked_state
 from jaxdyn.dynamics._links import link_forces, link_states
@@ -37,7 +39,7 @@ def joint_reactions(
 ) -> JointReactions:
     """The full wrench that each joint carries: the inertial forces of all that hangs on it, less external ones.
 
-    It is split as `wrench = motor + bearing` with `motor = S (S^T S)^-1 S^T wrench` and `S^T bearing = 0`: for a
+    It is split as `wrench = motor + bearing` with `motor = S (S^T S)^+ S^T wrench` and `S^T bearing = 0`: for a
     hinge the moment about its axis and everything else, for a slide the force along it.
     """
     q, v, a = checked_state(model, q, v, a)
@@ -55,26 +57,47 @@ def joint_reactions(
     wrench = jnp.concatenate([local(moment), local(carried[:, 3:])], axis=1)
     links = np.array(t.bodies, int)[t.dof_body]
     effort = jnp.einsum("ki,ki->k", s.bodies.subspace, carried[links])
-    motor = _along_joints(model, s, effort, links)
-    rate, rate2 = full_velocity(model, v), full_velocity(model, a)
-    if not t.mimics:
-        effort = effort + model.properties.armature * rate2
-    return JointReactions(wrench, motor, wrench - motor, effort, effort * rate)
+    motor = _along_joints(model, s, effort)
+    effort = effort + _rotors(model, a)
+    return JointReactions(wrench, motor, wrench - motor, effort, effort * full_velocity(model, v))
 
 
-def _along_joints(model: Model, s, effort, links):
-    """`S (S^T S)^-1 effort` of each joint, in child axes at the child's origin."""
-    r, p = s.rotation[links], s.translation[links]
-    sub = s.bodies.subspace
+def _rotors(model: Model, a):
+    """`armature a`, at the coordinates of the joints that have one of their own."""
+    moved = model.properties.armature * a
+    if not model.topology.mimics:
+        return moved
+    t = model.topology
+    own = np.isin(t.dof_body, t.independent)
+    return jnp.where(own, moved[t.v_source], 0)
+
+
+def _along_joints(model: Model, s, effort):
+    """`S (S^T S)^+ effort` of each joint, in child axes at the child's origin.
+
+    By joint, with the pseudo-inverse: where a joint's own axes line up, which locks a gimbal, this is the part
+    of the wrench along what is left of them, and other joints do not notice.
+    """
+    t = model.topology
+    links = np.array(t.bodies, int)[t.dof_body]
+    r, p, sub = s.rotation[links], s.translation[links], s.bodies.subspace
     spin = jnp.einsum("kji,kj->ki", r, sub[:, :3])
     slide = jnp.einsum("kji,kj->ki", r, sub[:, 3:] + jnp.cross(sub[:, :3], p))
     local = jnp.concatenate([spin, slide], axis=1)
-    body = model.topology.dof_body
-    same = np.equal.outer(body, body)
-    gram = jnp.where(same, local @ local.T, 0)
-    strength = jnp.linalg.solve(gram, effort) if len(body) else effort
-    member = np.equal.outer(np.arange(model.num_links), links)
-    return jnp.asarray(member, local.dtype) @ (strength[:, None] * local)
+    length = safe_norm(local, axis=1)
+    length = jnp.where(length == 0, 1, length)
+    local, effort = local / length[:, None], effort / length
+    if t.simple:
+        along = effort[:, None] * local
+    else:  # columns of one joint side by side, filled up with zeros
+        width = max(t.body_nv)
+        rows = np.array([[k + i if i < n else t.full_nv for i in range(width)]
+                         for k, n in zip(t.v_start, t.body_nv, strict=True)])  # fmt: skip
+        gather = lambda x: jnp.concatenate([x, jnp.zeros_like(x[:1])])[rows]
+        tolerance = jnp.asarray(default_tolerance(local.dtype), local.dtype)
+        inverse, _ = jax.vmap(lambda m: pseudo_inverse(m, tolerance))(gather(local))
+        along = jnp.einsum("bik,bk->bi", inverse, gather(effort))
+    return jnp.zeros((model.num_links, 6), along.dtype).at[np.array(t.bodies, int)].set(along)
 
 
 def work(times: Float[Array, " n"], power: Float[Array, " n *rest"]) -> Float[Array, " n *rest"]:

@@ -2,8 +2,9 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_factor, cho_solve
+from jax.scipy.linalg import solve_triangular
 
+from jaxdyn._numerics import default_tolerance, pseudo_inverse
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._forward import mass_matrix
 from jaxdyn.dynamics._inverse import bias_forces, checked_state
@@ -32,11 +33,10 @@ def task_space_dynamics(
     q, v = checked_state(model, q, v)
     j = jacobian(model, q, name, reference=reference)
     drift = jacobian_derivative(model, q, v, name, reference=reference) @ v
-    factor = cho_factor(mass_matrix(model, q))
-    mobility = j @ cho_solve(factor, j.T)
-    values, vectors = jnp.linalg.eigh((mobility + mobility.T) / 2)
-    usable = values > 6 * jnp.finfo(q.dtype).eps * 100 * jnp.max(values)
-    inverse = jnp.where(usable, 1 / jnp.where(usable, values, 1), 0)
-    inertia = (vectors * inverse) @ vectors.T
-    bias = inertia @ (j @ cho_solve(factor, bias_forces(model, q, v)) - drift)
-    return TaskSpaceDynamics(inertia, bias, j, jnp.all(usable).astype(q.dtype))
+    factor = jnp.linalg.cholesky(mass_matrix(model, q))
+    half = lambda x: solve_triangular(factor, x, lower=True)
+    root = half(j.T)  # whose square is the mobility
+    inverse, rank = pseudo_inverse(root, jnp.asarray(default_tolerance(root.dtype), root.dtype))
+    inertia = inverse @ inverse.T
+    bias = inertia @ (root.T @ half(bias_forces(model, q, v)) - drift)
+    return TaskSpaceDynamics(inertia, bias, j, (rank == 6).astype(root.dtype))
