@@ -83,12 +83,16 @@ def chain(n: int, *, spread: float = 0.1) -> Model:
 _MODELS = {
     "single": lambda: random_model(1, 1, kinds=("revolute",)),
     "arm": lambda: random_model(2, 7, kinds=("revolute",), branching=0),
+    # on a massive link that is part of the world
+    "based": lambda: random_model(2, 3, kinds=("revolute", "prismatic"), based=True),
     "tree": lambda: random_model(3, 14, floating=True, fixed_fraction=0.2),
     "bare": lambda: random_model(4, 9),
     "mujoco": lambda: random_model(5, 10, kinds=MUJOCO_KINDS, floating=True, fixed_fraction=0.15),
     "every": _every_kind,
-    # what compiles fast enough for the default run
     "few": lambda: _one_of_each(("free", "revolute", "spherical", "universal", "fixed")),
+    # what compiles fast enough for the default run; most tests of it share this robot, and so its programs
+    "pair": lambda: _one_of_each(("free", "revolute", "universal", "fixed")),
+    "rare": lambda: _one_of_each(("planar", "spherical_zyx", "custom")),
     # Pinocchio's time derivatives leave out the rate of a joint's own subspace, so for them without the joints
     # (universal, z-y-x) that have one: its Coriolis matrix times v is not its bias there
     "constant": lambda: random_model(6, 8, floating=True, fixed_fraction=0.15, kinds=CONSTANT),

@@ -71,7 +71,8 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("name", [x if x == "cylindrical" else pytest.param(x, marks=pytest.mark.slow) for x in PAIRS])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAIRS)
 def test_same_as_simpler_joints(name):
     ours, simple = (_robot(joints).build() for joints in PAIRS[name])
     q, v, a = _random(ours.nv)
@@ -99,6 +100,13 @@ def test_screw_is_a_slide_geared_to_a_turn():
     assert geared.nv == ours.nv
     assert relative_error(_efforts(geared, q, v, a), _efforts(ours, q, v, a)) < TOLERANCE
     assert relative_error(call("mass_matrix", geared, q), call("mass_matrix", ours, q)) < TOLERANCE
+
+
+@pytest.mark.slow
+def test_a_geared_slide_is_driven_as_a_screw_is():
+    ours = _robot([Helical(AXIS, 0.3)]).build()
+    geared = _robot([Revolute(AXIS), Prismatic(AXIS)]).add_mimic("l1_joint", "l0_joint", ratio=0.3).build()
+    q, v, a = _random(ours.nv)
     no_load = jnp.zeros((ours.num_links, 6))
     acceleration = call("forward_dynamics", ours, q, v, a, no_load)
     no_load = jnp.zeros((geared.num_links, 6))
@@ -122,6 +130,7 @@ def test_geared_coordinates_restrict_the_free_ones():
     assert relative_error(forward, a) < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_lagrange_joints_that_other_engines_lack(seed):
     joints = [Custom(jnp.array(AXIS), _screw, 2), Cylindrical(AXIS), Revolute(OTHER)]

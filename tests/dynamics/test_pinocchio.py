@@ -89,23 +89,28 @@ def _compare(m, q, v, a, e, name):
     assert relative_error(ours(m, q, v, a, e), want) < TOLERANCE
 
 
-# identities tie the Coriolis matrix to the bias forces, so that it need not be compiled for a large tree each time
+slow = lambda *x: pytest.param(*x, marks=pytest.mark.slow)
+#: what a heavy link that is fixed to the world would change if it were counted
+WEIGHED = ("potential_energy", "centroidal_momentum_matrix", "momentum")
+ON_A_BASE = [("based", x) if x == "centroidal_momentum_matrix" else slow("based", x) for x in WEIGHED]
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(x, marks=pytest.mark.slow if x == "coriolis_matrix" else ()) for x in QUANTITIES]
+    ("robot", "name"),
+    [*(("pair", x) for x in QUANTITIES), *ON_A_BASE, *(slow(r, x) for r in ("arm", "tree") for x in QUANTITIES)],
 )
-@pytest.mark.parametrize("robot", [pytest.param("arm", marks=pytest.mark.slow), "tree"])
 def test_quantity(robot, name):
     _compare(model(robot), *state(robot), name)
 
 
-@pytest.mark.parametrize("robot", ["arm", "tree"])
+@pytest.mark.parametrize("robot", ["pair", slow("arm"), slow("tree")])
 def test_mass_matrix(robot):
     q = state(robot)[0]
     want = to_pinocchio(model(robot)).mass_matrix(q)
     assert relative_error(call("mass_matrix", model(robot), q), want) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["arm", "constant"])
+@pytest.mark.parametrize("robot", ["based", slow("constant")])
 def test_rate_of_the_centroidal_momentum_matrix(robot):
     m, (q, v, *_) = model(robot), state(robot)
     o = to_pinocchio(m)
@@ -113,7 +118,7 @@ def test_rate_of_the_centroidal_momentum_matrix(robot):
     assert relative_error(call("centroidal_momentum_matrix_derivative", m, q, v), want) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["arm", "constant"])
+@pytest.mark.parametrize("robot", ["arm", slow("constant")])
 def test_derivatives_of_inverse_dynamics(robot):
     m, (q, v, a, e) = model(robot), state(robot)
     o = to_pinocchio(m)
@@ -124,7 +129,7 @@ def test_derivatives_of_inverse_dynamics(robot):
     assert relative_error(d.da, o.mass_matrix(q)) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["arm", "constant"])
+@pytest.mark.parametrize("robot", ["arm", slow("constant")])
 def test_derivatives_of_forward_dynamics(robot):
     m, (q, v, tau, e) = model(robot), state(robot)
     o = to_pinocchio(m)
@@ -136,7 +141,7 @@ def test_derivatives_of_forward_dynamics(robot):
     assert relative_error(d.dtau, o.matrix_back(inverse)) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["arm", "bare"])
+@pytest.mark.parametrize("robot", ["arm", slow("bare")])
 def test_inertial_regressor(robot):
     """Pinocchio's order of the inertia is xx xy yy xz yz zz, and its bodies are joints."""
     m, (q, v, a, _) = model(robot), state(robot)
@@ -162,7 +167,13 @@ SWEEP = [
 @pytest.mark.parametrize(("n", "floating", "branching", "seed"), SWEEP)
 def test_sweep(n, floating, branching, seed):
     m = random_model(
-        100 * n + seed, n, branching=branching, floating=floating, fixed_fraction=0.15, kinds=PINOCCHIO_KINDS
+        100 * n + seed,
+        n,
+        branching=branching,
+        floating=floating,
+        based=not floating,
+        fixed_fraction=0.15,
+        kinds=PINOCCHIO_KINDS,
     )
     q, v, a, e = random_state(m, seed)
     o = to_pinocchio(m)
@@ -194,7 +205,7 @@ def test_quantity_on_a_large_tree(name, floating):
 
 
 def test_zero_velocity_and_acceleration_are_statics():
-    m, (q, *_) = model("tree"), state("tree")
+    m, (q, *_) = model("pair"), state("pair")
     zero = jnp.zeros(m.nv)
     still = call("rnea", m, q, zero, zero, jnp.zeros((m.num_links, 6)))
     o = to_pinocchio(m)

@@ -31,11 +31,18 @@ def _single(args):
     return jax.tree.map(lambda x: x.astype(jnp.float32), args)
 
 
-@pytest.mark.parametrize(
-    "name", [x if x == "forward_dynamics" else pytest.param(x, marks=pytest.mark.slow) for x in SINGLE]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SINGLE)
 def test_single_precision(name):
-    args = (model("tree"), *state("tree"))
+    _in_single_precision("tree", name)
+
+
+def test_forward_dynamics_in_single_precision():
+    _in_single_precision("pair", "forward_dynamics")
+
+
+def _in_single_precision(robot, name):
+    args = (model(robot), *state(robot))
     f = jax.jit(FUNCTIONS[name], compiler_options=QUICK)
     want, got = f(*args), f(*_single(args))
     assert got.dtype == jnp.float32
@@ -67,7 +74,7 @@ def test_single_precision_at_rest_has_finite_gradients(robot):
     assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(g))
 
 
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+@pytest.mark.parametrize("dtype", [jnp.float32, pytest.param(jnp.float64, marks=pytest.mark.slow)])
 def test_a_quaternion_stays_a_rotation(dtype):
     """1e5 steps: the length stays one to rounding, however long."""
     rng = np.random.default_rng(0)

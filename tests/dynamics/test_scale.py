@@ -59,7 +59,6 @@ def _gradient_memory(name, n):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
 def test_memory_of_reverse_mode_is_linear_in_links(name):
     """Each further link takes the same: doubling the links may not more than double the growth by much."""
@@ -79,7 +78,9 @@ def _counted(f):
     return jax.jit(g), count
 
 
-@pytest.mark.parametrize("name", ["rnea", "forward_dynamics", "mass_matrix"])
+@pytest.mark.parametrize(
+    "name", ["forward_dynamics", *(pytest.param(x, marks=pytest.mark.slow) for x in ("rnea", "mass_matrix"))]
+)
 def test_one_trace_for_one_shape(name):
     """Other numbers, a rebuilt robot and edited leaves are the same program."""
     f, count = _counted(FUNCTIONS[name])

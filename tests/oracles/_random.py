@@ -97,21 +97,27 @@ def random_model(
     branching: float = 0.5,
     fixed_fraction: float = 0.0,
     floating: bool = False,
+    based: bool = False,
     frames: int = 2,
     dtype=None,
 ) -> Model:
     """A tree of `num_joints` links called l0, l1, ...; each kind occurs once before any is repeated.
 
     With probability `branching` a link hangs on one of the few before it instead of on the last one; with
-    probability `fixed_fraction` its joint is fixed. `floating` makes the first joint a free one. Frames are
-    called f0, f1, ...
+    probability `fixed_fraction` its joint is fixed. `floating` makes the first joint a free one; `based` puts the
+    first joint on a heavy link called base that is fixed to the world. Frames are called f0, f1, ...
     """
     rng = np.random.default_rng(seed)
     builder = ModelBuilder(gravity=5 * rng.normal(size=3))
     kinds = list(kinds)
     deck: list[str] = []
+    if based:
+        own = np.random.default_rng(seed + 1000)  # the rest of the robot stays as it is without a base
+        heavy = random_inertia(own)
+        where = {"translation": own.normal(size=3), "rotation": random_rotation(own)}
+        builder.add_link("base", "world", Fixed(), Inertia(5 * heavy.mass, heavy.com, heavy.inertia), **where)
     for i in range(num_joints):
-        parent = "world"
+        parent = "base" if based else "world"
         if i > 0:
             near = rng.integers(max(0, i - 4), i) if rng.uniform() < branching else i - 1
             parent = f"l{near}"
