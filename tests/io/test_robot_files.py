@@ -3,11 +3,13 @@
 `docs/robot_files.md` has the deviations, written by `benchmarks/robot_files.py`, which compares in the same way.
 """
 
+import itertools
 from importlib import metadata
 from pathlib import Path
 
 import jax
 import mujoco
+import numpy as np
 import pytest
 
 import jaxdyn as jd
@@ -41,11 +43,15 @@ def _check(agreement):
     assert agreement.worst < TOLERANCE, agreement.deviations
 
 
+_ROBOTS = itertools.count(1)
+
+
 @pytest.fixture
 def programs():
-    """Forgets what was compiled: no two robots share a program, and together they take gigabytes."""
+    """Forgets what was compiled every few robots: variants of one share a program, and all together take gigabytes."""
     yield
-    jax.clear_caches()
+    if next(_ROBOTS) % 8 == 0:
+        jax.clear_caches()
 
 
 def test_there_are_many():
@@ -67,12 +73,38 @@ def test_some_mjcf(name):
     _check(agreement)
 
 
+WORLD = {"world", "world_link"}  # a root that is part of the world, or moves
+
+
+def _numbers(model, q: int, v: int):
+    """All numbers of a model behind its first coordinates, but for those of a link that can be the world."""
+    kept = [i for i, name in enumerate(model.link_names) if name not in WORLD]
+    rows = jax.tree.map(lambda x: np.asarray(x)[kept], (model.links, model.placements))
+    limits = model.limits
+    ends = (limits.lower[q:], limits.upper[q:], limits.velocity[v:], limits.effort[v:])
+    properties = {k: x[q if k == "rest" else v :] for k, x in vars(model.properties).items()}
+    return rows, ends, properties, model.joints[bool(q) :], model.mimic, model.frames
+
+
+def _structure(model):
+    """Links with parents, and kinds and gears of joints but the root's, by name."""
+    links, joints, t = (*model.link_names, "world"), model.joint_names, model.topology
+    parents = {links[i]: links[parent] for i, parent in enumerate(t.parents)}
+    parents = {k: "world" if x in WORLD else x for k, x in parents.items() if k not in WORLD}
+    kinds = {name: type(model.joint(name).joint) for name in joints if name != "root_joint"}
+    return parents, kinds, [(joints[a], joints[b]) for a, b in t.mimics]
+
+
 @pytest.mark.slow
-def test_every_urdf_loads_with_either_base():
+def test_every_urdf_is_the_same_with_either_base():
+    """Number by number but for the root, so that what is compared with a free base holds for a fixed one."""
     for name, path in URDF.items():
         if name != NO_ROBOT:
             fixed, free = jd.load_urdf(path), jd.load_urdf(path, floating_base=True)
             assert (free.nq, free.nv) == (fixed.nq + 7, fixed.nv + 6), name
+            pairs = zip(*map(jax.tree.leaves, (_numbers(fixed, 0, 0), _numbers(free, 7, 6))), strict=True)
+            assert all(np.array_equal(a, b) for a, b in pairs), name
+            assert _structure(fixed) == _structure(free), name
 
 
 def test_what_is_not_read_is_not_read_by_pinocchio_either():
@@ -103,7 +135,7 @@ def test_every_mjcf_loads_or_is_refused_for_a_reason():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.wide), True])
 @pytest.mark.parametrize("name", [name for name in URDF if name != NO_ROBOT])
 def test_every_urdf(name, floating, programs):
     agreement = urdf_agreement(URDF[name], floating)
