@@ -107,6 +107,27 @@ def test_ur5_at_zero_is_stretched_out():
     np.testing.assert_allclose(tool, [-0.425 - 0.39225, -0.10915 - 0.0823, 0.089159 - 0.09465], atol=1e-12)
 
 
+# Principal moments of the links (kg m^2) in files made of ur_description, across and along; its forearm has 2.275 kg.
+UR5_MOMENTS = (
+    (0.014972358333333331, 0.01040625),
+    (0.13388583541666665, 0.0151074),
+    (0.031216803515624995 * 2.33 / 2.275, 0.004095 * 2.33 / 2.275),
+    (0.002013889583333333, 0.0021942),
+    (0.0018310395833333333, 0.0021942),
+    (8.062475833333332e-05, 0.0001321171875),
+)
+
+
+def test_ur5_has_the_moments_of_inertia_of_its_description():
+    links = robots.ur5().links
+    moments = np.linalg.eigvalsh(np.asarray(links.inertia))
+    np.testing.assert_allclose(moments, [sorted((x, x, z)) for x, z in UR5_MOMENTS], rtol=1e-6)
+    for inertia, com in zip(links.inertia[1:3], links.com[1:3], strict=True):
+        slender = np.linalg.eigh(np.asarray(inertia))[1][:, 0]
+        level = np.array([com[0], com[1], 0])  # the joints turn about z: the link reaches across
+        np.testing.assert_allclose(abs(slender @ level), np.linalg.norm(level), rtol=1e-12)
+
+
 def test_scara_reaches_as_in_its_docstring():
     place = Placer(robots.scara())
     for q in np.random.default_rng(3).uniform(-1, 1, (5, 4)):
