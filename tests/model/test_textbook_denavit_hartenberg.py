@@ -21,14 +21,14 @@ SLIDES = np.array([row.slides for row in ROWS])
 def _rot(k, angle):
     c, s = np.cos(angle), np.sin(angle)
     i, j = (k + 1) % 3, (k + 2) % 3
-    matrix = np.eye(4)
+    matrix = np.eye(4, dtype=np.result_type(angle, float))
     matrix[i, i] = matrix[j, j] = c
     matrix[i, j], matrix[j, i] = -s, s
     return matrix
 
 
 def _trans(k, length):
-    matrix = np.eye(4)
+    matrix = np.eye(4, dtype=np.result_type(length, float))
     matrix[k, 3] = length
     return matrix
 
@@ -50,21 +50,34 @@ def _frames(step, base, q):
     return frames
 
 
-def _efforts(frames, axes, bodies, a):
-    """`M a + g`, from geometric Jacobians; `axes` are the frames along whose z axes the joints move."""
-    tau = np.zeros(len(bodies))
-    mass = np.zeros((len(bodies), len(bodies)))
+def _jacobians(frames, axes, bodies):
+    """For each link the Jacobians of its centre of mass and of its angular velocity, in world axes."""
+    out = []
     for link, given in enumerate(bodies, 1):
-        r, p = frames[link][:3, :3], frames[link][:3, 3]
-        center = p + r @ np.asarray(given.com)
-        jv, jw = np.zeros((3, len(bodies))), np.zeros((3, len(bodies)))
+        center = frames[link][:3, 3] + frames[link][:3, :3] @ np.asarray(given.com)
+        jv, jw = np.zeros((2, 3, len(bodies)), center.dtype)
         for k, axis in enumerate(axes[:link]):
             z, o = axis[:3, 2], axis[:3, 3]
             jv[:, k], jw[:, k] = (z, 0 * z) if SLIDES[k] else (np.cross(z, center - o), z)
-        inertia = r @ np.asarray(given.inertia) @ r.T
-        mass += float(given.mass) * jv.T @ jv + jw.T @ inertia @ jw
-        tau -= float(given.mass) * jv.T @ GRAVITY
-    return mass @ a + tau
+        out.append((jv, jw))
+    return out
+
+
+def _efforts(step, base, first, bodies, q, v, a):
+    """`sum Jv^T m (Jv a + Jv' v - g) + Jw^T (I (Jw a + Jw' v) + w x I w)`, rates by a complex step.
+
+    `first` is the frame along whose z axis the first joint moves.
+    """
+    tau = np.zeros(len(bodies))
+    frames, h = _frames(step, base, q), 1e-30
+    jacobians = lambda frames: _jacobians(frames, frames[first : first + 4], bodies)
+    ahead = jacobians(_frames(step, base, q + 1j * h * v))
+    for frame, given, (jv, jw), (jv_ahead, jw_ahead) in zip(frames[1:], bodies, jacobians(frames), ahead, strict=True):
+        inertia = frame[:3, :3] @ np.asarray(given.inertia) @ frame[:3, :3].T
+        w = jw @ v
+        tau += float(given.mass) * jv.T @ (jv @ a + jv_ahead.imag @ v / h - GRAVITY)
+        tau += jw.T @ (inertia @ (jw @ a + jw_ahead.imag @ v / h) + np.cross(w, inertia @ w))
+    return tau
 
 
 @pytest.mark.parametrize(
@@ -77,13 +90,13 @@ def test_frames_and_dynamics_are_those_of_the_table(describe, step, first):
     base, tool = _rot(1, 0.4) @ _trans(0, 0.3), _rot(0, -0.7) @ _trans(2, 0.2)
     model = describe(ROWS, bodies, base=base, tool=Pose(tool[:3, :3], tool[:3, 3]), gravity=GRAVITY)
     for _ in range(5):
-        q, a = rng.standard_normal((2, 4))
+        q, v, a = rng.standard_normal((3, 4))
         frames = _frames(step, base, q)
-        poses, tau = evaluate(model, q, np.zeros(4), a)
+        poses, tau = evaluate(model, q, v, a)
         for k, frame in enumerate(frames[1:], 1):
             np.testing.assert_allclose(poses[f"link{k}_dh"], frame, atol=1e-13)
         np.testing.assert_allclose(poses["tool"], frames[-1] @ tool, atol=1e-13)
-        np.testing.assert_allclose(tau, _efforts(frames, frames[first : first + 4], bodies, a), atol=1e-11)
+        np.testing.assert_allclose(tau, _efforts(step, base, first, bodies, q, v, a), atol=1e-11)
 
 
 def test_derivatives_reach_every_parameter_of_a_row():
