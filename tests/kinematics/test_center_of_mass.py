@@ -19,17 +19,35 @@ from tests.kinematics.test_frames import close, geared
 from tests.oracles import ALL_KINDS, random_model, random_state, to_pinocchio
 
 
-@pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_agreement_with_pinocchio(floating):
-    model = random_model(10, 12, fixed_fraction=0.2, floating=floating)
+@jax.jit
+def _all(model, q, v):
+    return (
+        total_mass(model),
+        center_of_mass(model, q),
+        center_of_mass_velocity(model, q, v),
+        center_of_mass_jacobian(model, q),
+    )
+
+
+def _agrees(model):
     oracle = to_pinocchio(model)
     q, v, _, _ = random_state(model, 0)
     m, d = oracle.model, oracle.data
-    close(total_mass(model), pin.computeTotalMass(m))
-    close(center_of_mass(model, q), pin.centerOfMass(m, d, oracle.q(q), oracle.v(v)))
-    close(center_of_mass_velocity(model, q, v), d.vcom[0])
-    want = pin.jacobianCenterOfMass(m, d, oracle.q(q))
-    close(center_of_mass_jacobian(model, q), oracle.columns_back(want))
+    mass, center, velocity, matrix = _all(model, q, v)
+    close(mass, pin.computeTotalMass(m))
+    close(center, pin.centerOfMass(m, d, oracle.q(q), oracle.v(v)))
+    close(velocity, d.vcom[0])
+    close(matrix, oracle.columns_back(pin.jacobianCenterOfMass(m, d, oracle.q(q))))
+
+
+def test_a_heavy_base_that_stands_has_no_part():
+    _agrees(random_model(10, 5, kinds=("revolute", "spherical"), fixed_fraction=0.3, based=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("floating", [False, True])
+def test_agreement_with_pinocchio(floating):
+    _agrees(random_model(10, 12, fixed_fraction=0.2, floating=floating, based=not floating))
 
 
 @pytest.mark.slow
@@ -37,14 +55,14 @@ def test_jacobian_is_the_derivative():
     model = random_model(11, 11, kinds=ALL_KINDS)
     q, *_ = random_state(model, 1)
     moved = lambda dv: center_of_mass(model, integrate(model, q, dv))
-    close(center_of_mass_jacobian(model, q), jax.jacfwd(moved)(jnp.zeros(model.nv)))
+    close(_all(model, q, jnp.zeros(model.nv))[3], jax.jit(jax.jacfwd(moved))(jnp.zeros(model.nv)))
 
 
 def test_no_mass_and_no_bodies():
     model = geared()  # weightless
-    q = jnp.zeros(2)
-    close(center_of_mass(model, q), np.zeros(3))
-    close(center_of_mass_jacobian(model, q), np.zeros((3, 2)))
+    _, center, _, matrix = _all(model, jnp.zeros(2), jnp.zeros(2))
+    close(center, np.zeros(3))
+    close(matrix, np.zeros((3, 2)))
     b = ModelBuilder()
     b.add_link("table", inertia=box((1, 1, 1), mass=5.0))
     fixed = b.build()

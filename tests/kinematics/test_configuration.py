@@ -20,37 +20,38 @@ from tests.kinematics.test_frames import close, geared
 from tests.oracles import ALL_KINDS, random_model, random_state, to_pinocchio
 
 MODEL = random_model(0, 12, kinds=ALL_KINDS, fixed_fraction=0.1)
+_integrate, _difference, _poses = jax.jit(integrate), jax.jit(difference), jax.jit(forward_kinematics)
 
 
 def test_integrate_and_difference_agree_with_pinocchio():
     model = random_model(1, 10, floating=True)
     oracle = to_pinocchio(model)
     q, v, _, _ = random_state(model, 0)
-    q1 = integrate(model, q, v)
+    q1 = _integrate(model, q, v)
     want = pin.integrate(oracle.model, oracle.q(q), oracle.v(v))
     near = lambda a, b: np.abs(pin.difference(oracle.model, a, b)).max()
     assert near(oracle.q(q1), want) < 1e-12
-    got = difference(model, q, q1)
+    got = _difference(model, q, q1)
     close(got, oracle.v_back(pin.difference(oracle.model, oracle.q(q), oracle.q(q1))))
 
 
 def test_difference_is_the_inverse_of_integrate():
     q, v, _, _ = random_state(MODEL, 3)
     v = v * 0.5  # rotations by less than half a turn
-    close(difference(MODEL, q, integrate(MODEL, q, v)), v, 1e-12)
+    close(_difference(MODEL, q, _integrate(MODEL, q, v)), v, 1e-12)
     q1, *_ = random_state(MODEL, 4)
-    there = integrate(MODEL, q, difference(MODEL, q, q1))
-    got, want = forward_kinematics(MODEL, there), forward_kinematics(MODEL, q1)
+    there = _integrate(MODEL, q, _difference(MODEL, q, q1))
+    got, want = _poses(MODEL, there), _poses(MODEL, q1)
     close(got.rotation, want.rotation)
     close(got.translation, want.translation)
-    close(difference(MODEL, q, q), np.zeros(MODEL.nv))
+    close(_difference(MODEL, q, q), np.zeros(MODEL.nv))
 
 
 def test_configuration_velocity_is_the_rate_of_the_coordinates():
     q, v, _, _ = random_state(MODEL, 5)
     h = 1e-6
-    rate = (integrate(MODEL, q, h * v) - integrate(MODEL, q, -h * v)) / (2 * h)
-    close(configuration_velocity(MODEL, q, v), rate, 1e-8)  # central differences
+    rate = (_integrate(MODEL, q, h * v) - _integrate(MODEL, q, -h * v)) / (2 * h)
+    close(jax.jit(configuration_velocity)(MODEL, q, v), rate, 1e-8)  # central differences
 
 
 @pytest.mark.slow
@@ -72,7 +73,7 @@ def test_neutral_and_random_configurations():
     model = b.build()
     close(neutral(model), [0, 1, 0, 0, 0, 0])
     keys = jax.random.split(jax.random.PRNGKey(0), 100)
-    q = jax.vmap(random_configuration, (None, 0))(model, keys)
+    q = jax.jit(jax.vmap(random_configuration, (None, 0)))(model, keys)
     assert q.shape == (100, 6)
     assert (q[:, 0] >= 1).all() and (q[:, 0] <= 1.5).all() and np.ptp(q[:, 0]) > 0.4
     close(jnp.linalg.norm(q[:, 1:5], axis=1), np.ones(100))
@@ -81,8 +82,9 @@ def test_neutral_and_random_configurations():
 
 def test_mimicking_joints_have_no_coordinates_of_their_own():
     model = geared()
-    assert neutral(model).shape == random_configuration(model, jax.random.PRNGKey(0)).shape == (2,)
-    close(integrate(model, jnp.array([1.0, 2.0]), jnp.array([0.5, 0.25])), [1.5, 2.25])
+    drawn = jax.eval_shape(random_configuration, model, jax.random.PRNGKey(0))
+    assert neutral(model).shape == drawn.shape == (2,)
+    close(_integrate(model, jnp.array([1.0, 2.0]), jnp.array([0.5, 0.25])), [1.5, 2.25])
 
 
 def test_nothing_to_configure():
@@ -98,6 +100,9 @@ def test_nothing_to_configure():
         assert x.shape == (0,)
 
 
+_slopes = jax.jit(jax.jacrev(difference, 2))
+
+
 @pytest.mark.parametrize("turns", [0.0, 0.5])
 def test_gradient_of_difference_is_finite(turns):
     """At the identity and at half a turn."""
@@ -105,5 +110,5 @@ def test_gradient_of_difference_is_finite(turns):
     b.add_link("a", "world", Spherical())
     model = b.build()
     q1 = jnp.array([np.cos(np.pi * turns), 0, np.sin(np.pi * turns), 0])
-    rates = jax.jacrev(lambda q: difference(model, neutral(model), q))(q1)
+    rates = _slopes(model, neutral(model), q1)
     assert jnp.isfinite(rates).all() and jnp.abs(rates).max() > 0.5

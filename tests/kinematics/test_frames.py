@@ -36,15 +36,45 @@ CONSTANT_SUBSPACE = ("revolute", "prismatic", "spherical", "helical", "planar", 
 
 
 @ft.cache
-def case(floating: bool):
-    """All joint types both engines know, some links behind fixed joints."""
-    model = random_model(3 + floating, 12, fixed_fraction=0.2, floating=floating)
+def case(name: str):
+    """All joint types both engines know, some links behind fixed joints; `few` compiles fast."""
+    make = {
+        "few": lambda: random_model(4, 5, kinds=("spherical", "universal"), fixed_fraction=0.3, floating=True),
+        "held": lambda: random_model(3, 12, fixed_fraction=0.2, based=True),
+        "floating": lambda: random_model(4, 12, fixed_fraction=0.2, floating=True),
+    }
+    model = make[name]()
     oracle = to_pinocchio(model)
     q, v, a, _ = random_state(model, 0)
     pin.forwardKinematics(oracle.model, oracle.data, oracle.q(q), oracle.v(v), oracle.v(a))
     pin.updateFramePlacements(oracle.model, oracle.data)
     pin.computeJointJacobians(oracle.model, oracle.data, oracle.q(q))
     return model, oracle, (q, v, a)
+
+
+cases = pytest.mark.parametrize(
+    "robot", ["few", *(pytest.param(x, marks=pytest.mark.slow) for x in ("held", "floating"))]
+)
+
+
+@ft.partial(jax.jit, static_argnums=4)
+def motion(model, q, v, a, names):
+    """All that these functions say of frames: pose, and in each reference velocity, accelerations and Jacobian."""
+    return {
+        name: (
+            frame_pose(model, q, name),
+            {
+                key: (
+                    frame_velocity(model, q, v, name, reference=ours),
+                    frame_acceleration(model, q, v, a, name, reference=ours),
+                    frame_classical_acceleration(model, q, v, a, name, reference=ours),
+                    jacobian(model, q, name, reference=ours),
+                )
+                for key, (ours, _) in REFERENCES.items()
+            },
+        )
+        for name in names
+    }
 
 
 def angular_first(x):
@@ -58,37 +88,36 @@ def close(got, want, tolerance=1e-10):
     assert np.abs(got - want).max() <= tolerance * max(1, np.abs(want).max())
 
 
-@pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_poses_of_all_links_and_frames(floating):
-    model, oracle, (q, _, _) = case(floating)
-    poses = forward_kinematics(model, q)
+@cases
+def test_poses_of_all_links(robot):
+    model, oracle, (q, _, _) = case(robot)
+    poses = jax.jit(forward_kinematics)(model, q)
     assert poses.rotation.shape == (model.num_links, 3, 3)
     for name in model.link_names:
         want = oracle.data.oMf[oracle.frame_id(name)]
         close(poses[name].rotation, want.rotation)
         close(poses[name].translation, want.translation)
-    for name in (*model.frame_names, model.link_names[-1]):
-        want, got = oracle.data.oMf[oracle.frame_id(name)], frame_pose(model, q, name)
-        close(got.rotation, want.rotation)
-        close(got.translation, want.translation)
 
 
-@pytest.mark.parametrize("reference", REFERENCES)
-@pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_motion_agrees_with_pinocchio(floating, reference):
-    model, oracle, (q, v, a) = case(floating)
-    ours, theirs = REFERENCES[reference]
+@cases
+def test_motion_of_frames_agrees_with_pinocchio(robot):
+    model, oracle, (q, v, a) = case(robot)
     m, d = oracle.model, oracle.data
-    for name in ("f0", "f1", model.link_names[-1]):
+    names = ("f0",) if robot == "few" else ("f0", "f1", model.link_names[-1])
+    for name, (pose, seen) in motion(model, q, v, a, names).items():
         i = oracle.frame_id(name)
-        want = pin.getFrameVelocity(m, d, i, theirs).vector
-        close(frame_velocity(model, q, v, name, reference=ours), angular_first(want))
-        want = pin.getFrameAcceleration(m, d, i, theirs).vector
-        close(frame_acceleration(model, q, v, a, name, reference=ours), angular_first(want))
-        want = pin.getFrameClassicalAcceleration(m, d, i, theirs).vector
-        close(frame_classical_acceleration(model, q, v, a, name, reference=ours), angular_first(want))
-    want = oracle.columns_back(pin.getFrameJacobian(m, d, oracle.frame_id("f0"), theirs))
-    close(jacobian(model, q, "f0", reference=ours), angular_first(want))
+        close(pose.rotation, d.oMf[i].rotation)
+        close(pose.translation, d.oMf[i].translation)
+        for key, got in seen.items():
+            theirs = REFERENCES[key][1]
+            want = (
+                pin.getFrameVelocity(m, d, i, theirs).vector,
+                pin.getFrameAcceleration(m, d, i, theirs).vector,
+                pin.getFrameClassicalAcceleration(m, d, i, theirs).vector,
+                oracle.columns_back(pin.getFrameJacobian(m, d, i, theirs)),
+            )
+            for x, y in zip(got, want, strict=True):
+                close(x, angular_first(y))
 
 
 @pytest.mark.slow
@@ -170,12 +199,13 @@ def test_mimicking_joints():
     q, v, a = jnp.array([0.3, -0.4]), jnp.array([1.0, 2.0]), jnp.array([0.5, -1.0])
     slide = 0.2 + 0.5 * -0.4
     planar = 1 + slide + np.sin(-0.4)
-    got = frame_pose(model, q, "tip").translation
-    close(got, [planar * np.cos(0.3), planar * np.sin(0.3), 1 + np.cos(-0.4)])
-    J, dJ = jacobian(model, q, "tip"), jacobian_derivative(model, q, v, "tip")
+    pose, seen = motion(model, q, v, a, ("tip",))["tip"]
+    close(pose.translation, [planar * np.cos(0.3), planar * np.sin(0.3), 1 + np.cos(-0.4)])
+    velocity, acceleration, _, J = seen["local"]
+    dJ = jax.jit(jacobian_derivative, static_argnums=3)(model, q, v, "tip")
     assert J.shape == (6, 2)
-    close(J @ v, frame_velocity(model, q, v, "tip"))
-    close(J @ a + dJ @ v, frame_acceleration(model, q, v, a, "tip"))
+    close(J @ v, velocity)
+    close(J @ a + dJ @ v, acceleration)
 
 
 def test_robots_without_moving_links():
@@ -195,7 +225,7 @@ def test_robots_without_moving_links():
 def test_what_is_fixed_to_the_world_beside_what_moves():
     model = geared()
     q = jnp.array([0.3, -0.4])
-    close(forward_kinematics(model, q)["base"].translation, np.zeros(3))
+    close(jax.jit(forward_kinematics)(model, q)["base"].translation, np.zeros(3))
     close(jacobian(model, q, "base"), np.zeros((6, 2)))
 
 

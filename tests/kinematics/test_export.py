@@ -1,0 +1,17 @@
+"""Every public function of the kinematics lowers for accelerators."""
+
+import jax
+import pytest
+
+from tests.kinematics._functions import FUNCTIONS
+from tests.kinematics.test_gradients import _model
+from tests.oracles import random_state
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_lowers(name, platform):
+    m = _model()
+    args = (m, *random_state(m, 0)[:3])
+    assert jax.export.export(jax.jit(FUNCTIONS[name]), platforms=[platform])(*args).platforms == (platform,)
