@@ -1,6 +1,7 @@
 """Robots as pytrees, and how to assemble and edit them."""
 
 from jaxdyn.model._builder import ModelBuilder as ModelBuilder
+from jaxdyn.model._change_base import change_base as change_base
 from jaxdyn.model._denavit_hartenberg import DHRow as DHRow
 from jaxdyn.model._denavit_hartenberg import from_denavit_hartenberg as from_denavit_hartenberg
 from jaxdyn.model._denavit_hartenberg import from_modified_denavit_hartenberg as from_modified_denavit_hartenberg
@@ -11,7 +12,6 @@ from jaxdyn.model._descriptions import Info as Info
 from jaxdyn.model._descriptions import Note as Note
 from jaxdyn.model._descriptions import Shape as Shape
 from jaxdyn.model._edits import attach as attach
-from jaxdyn.model._edits import change_base as change_base
 from jaxdyn.model._edits import lock_joints as lock_joints
 from jaxdyn.model._edits import merge as merge
 from jaxdyn.model._edits import reduce_joints as reduce_joints

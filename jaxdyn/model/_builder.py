@@ -6,14 +6,22 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import core
 
 from jaxdyn._errors import ModelError
-from jaxdyn.joints import AbstractJoint, AbstractVectorJoint, Continuous, Fixed, Planar
+from jaxdyn.joints import AbstractJoint, AbstractVectorJoint, Continuous, Fixed, Planar, has_vector_rate
+from jaxdyn.model._checks import (
+    check_descriptions,
+    check_finite,
+    check_frames,
+    check_link,
+    is_concrete,
+    unique,
+    weightless_joints,
+)
 from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Info, Note, Shape
 from jaxdyn.model._model import JointProperties, Limits, Links, Mimic, Model, Placements
 from jaxdyn.model._topology import Topology
-from jaxdyn.spatial import Inertia, inertia_defect, matrix_to_quaternion
+from jaxdyn.spatial import Inertia, matrix_to_quaternion
 
 _VELOCITY = ("armature", "damping", "friction", "friction_velocity", "stiffness", "velocity", "effort")
 CLOSURE_KINDS = ("point", "weld", "revolute", "cylindrical", "prismatic", "planar", "distance")
@@ -47,7 +55,7 @@ def placement(translation=(0.0, 0.0, 0.0), *, rotation=None, quaternion=None, rp
 
 def _rpy_quaternion(rpy):
     """`q_yaw q_pitch q_roll`, scalar first."""
-    xp = np if _is_concrete(rpy) else jnp
+    xp = np if is_concrete(rpy) else jnp
     half = xp.asarray(rpy, float) / 2
     with np.errstate(invalid="ignore"):  # what is not finite is reported by name later
         (cr, cp, cy), (sr, sp, sy) = xp.cos(half), xp.sin(half)
@@ -198,12 +206,13 @@ class ModelBuilder:
         dtype = jnp.result_type(float) if dtype is None else dtype
         links = _ordered(self._links)
         for link in links:
-            _check(link, self.strict)
+            check_link(link, self.strict)
         number = {link.name: i for i, link in enumerate(links)}
         groups, members, sizes = _grouped(links)
         mimics = _mimic_pairs(self._mimics, links, members)
-        _unique([f[0] for f in self._frames], "frame")
-        _check_descriptions(self, links)
+        check_frames(self._frames, links)
+        check_descriptions(self, links)
+        check_finite("gravity", self.gravity)
         topology = Topology(
             link_names=tuple(link.name for link in links),
             joint_names=tuple(link.joint_name for link in links),
@@ -241,7 +250,9 @@ class ModelBuilder:
             topology=topology,
             closures=_cast(self._closures, dtype),
             actuators=_cast(self._actuators, dtype),
-            info=Info(self.name, tuple(self._shapes), tuple(self._notes)),
+            info=Info(
+                self.name, tuple(self._shapes), (*self._notes, *weightless_joints(links, self._mimics, self._notes))
+            ),
         )
 
 
@@ -255,35 +266,9 @@ def _frame_pose(pose):
     return np.array([1.0, 0, 0, 0]), pose
 
 
-def _check_descriptions(builder: ModelBuilder, links: list[_Link]):
-    """Descriptions name links and joints of the model, and their sizes fit."""
-    bodies = {"world"} | {link.name for link in links}
-    joints = {link.joint_name: link.joint for link in links}
-    for closure in builder._closures:
-        named = closure.links if isinstance(closure, Closure) else (closure.joint, closure.source)
-        known = bodies if isinstance(closure, Closure) else {*joints, None}
-        for name in named:
-            if name not in known:
-                what = "link" if isinstance(closure, Closure) else "joint"
-                raise ModelError(f"closure {closure.name!r} names the {what} {name!r}, which this model does not have")
-    for drive in builder._actuators:
-        if drive.joint not in joints:
-            raise ModelError(f"actuator {drive.name!r} drives {drive.joint!r}, which is not a joint of this model")
-        if drive.gear.shape != (joints[drive.joint].nv,):
-            raise ModelError(
-                f"actuator {drive.name!r}: gear has shape {drive.gear.shape}, but joint {drive.joint!r} has "
-                f"{joints[drive.joint].nv} velocity coordinates"
-            )
-    for shape in builder._shapes:
-        if shape.link not in bodies:
-            raise ModelError(f"shape {shape.name!r} is on {shape.link!r}, which is not a link of this model")
-    for what, entries in (("closure", builder._closures), ("actuator", builder._actuators)):
-        _unique([x.name for x in entries], what)
-
-
 def _namespace(tree):
     """numpy for known numbers, since a JAX operation a number would take most of the time of a build."""
-    return np if _is_concrete(tree) else jnp
+    return np if is_concrete(tree) else jnp
 
 
 def _stacked(rows, width, dtype):
@@ -293,18 +278,10 @@ def _stacked(rows, width, dtype):
     return jnp.asarray(xp.stack([xp.asarray(x, dtype) for x in rows]), dtype)  # without a dtype it compiles
 
 
-def _unique(names, what: str):
-    seen = set()
-    for name in names:
-        if name in seen:
-            raise ModelError(f"two {what}s are called {name!r}; names of {what}s must differ")
-        seen.add(name)
-
-
 def _ordered(links: list[_Link]) -> list[_Link]:
     """Depth first, children in the order in which they were added."""
-    _unique([link.name for link in links], "link")
-    _unique([link.joint_name for link in links], "joint")
+    unique([link.name for link in links], "link")
+    unique([link.joint_name for link in links], "joint")
     names = {link.name for link in links}
     parents = names | {"world"}
     if "world" in names:
@@ -327,41 +304,6 @@ def _ordered(links: list[_Link]) -> list[_Link]:
         lost = sorted(names - {link.name for link in out})
         raise ModelError(f"links {lost} form a cycle: none of them hangs on 'world'")
     return out
-
-
-def _is_concrete(x) -> bool:
-    return not any(isinstance(leaf, core.Tracer) for leaf in jax.tree.leaves(x))
-
-
-def _finite(x) -> bool:
-    return bool(np.isfinite(np.asarray(x, float)).all())
-
-
-def _check(link: _Link, strict: bool):
-    """Numbers that are known now must make sense; traced ones are the caller's."""
-    body = link.inertia
-    if strict and body is not None and _is_concrete(body):
-        defect = inertia_defect(body.mass, body.inertia)
-        if defect:
-            raise ModelError(f"link {link.name!r} {defect}")
-        if not _finite(body.com):
-            raise ModelError(f"link {link.name!r} has a centre of mass that is not finite")
-    for what, value in (("translation", link.translation), ("rotation", link.rotation)):
-        if _is_concrete(value) and not _finite(value):
-            raise ModelError(f"joint {link.joint_name!r} has a {what} that is not finite: {np.asarray(value)}")
-    if _is_concrete(link.rotation) and np.linalg.norm(np.asarray(link.rotation, float)) < 1e-12:
-        raise ModelError(f"joint {link.joint_name!r} has a quaternion of length zero")
-    for path, leaf in jax.tree_util.tree_flatten_with_path(link.joint)[0]:
-        if not _is_concrete(leaf):
-            continue
-        name = jax.tree_util.keystr(path)
-        if not _finite(leaf):
-            raise ModelError(f"joint {link.joint_name!r}: parameter {name} is not finite")
-        if "axis" in name and np.linalg.norm(np.asarray(leaf, float)) < 1e-12:
-            raise ModelError(f"joint {link.joint_name!r} has a zero axis ({name}); give it a direction")
-    for key, value in link.extras.items():
-        if _is_concrete(value) and np.isnan(np.asarray(value, float)).any():
-            raise ModelError(f"joint {link.joint_name!r}: {key} is not a number")
 
 
 def _grouped(links: list[_Link]):
@@ -396,6 +338,11 @@ def _mimic_pairs(mimics, links: list[_Link], members):
                 raise ModelError(f"mimic of {joint!r}: there is no joint called {name!r}")
             if links[number[name]].joint.nv != 1 or links[number[name]].joint.nq != 1:
                 raise ModelError(f"mimic of {joint!r}: {name!r} does not have exactly one coordinate")
+            if not has_vector_rate(links[number[name]].joint):
+                raise ModelError(
+                    f"mimic of {joint!r}: the velocity of {name!r} is not the rate of its coordinate, as gears need; "
+                    "derive its joint from AbstractVectorJoint"
+                )
         if joint == source or source in followers:
             raise ModelError(f"mimic of {joint!r}: its source {source!r} must have a coordinate of its own")
         given = sorted(links[number[joint]].extras)
@@ -404,8 +351,10 @@ def _mimic_pairs(mimics, links: list[_Link], members):
                 f"joint {joint!r} mimics {source!r} and has no coordinate of its own, but {', '.join(given)} "
                 f"was given for it; give it to {source!r}, reflected through the ratio"
             )
+        for what, value in (("ratio", ratio), ("offset", offset)):
+            check_finite(f"mimic of {joint!r}: {what}", value)
         pairs.append((number[joint], number[source], ratio, offset))
-    _unique([m[0] for m in mimics], "mimicking joint")
+    unique([m[0] for m in mimics], "mimicking joint")
     return pairs
 
 
@@ -430,7 +379,7 @@ def _neutral(joint: AbstractJoint, dtype):
         return np.zeros(joint.nq, dtype)  # without a JAX operation a joint
     with jax.ensure_compile_time_eval():  # zeros made inside a traced function are known all the same
         x = joint.neutral(dtype)
-    return np.asarray(x) if _is_concrete(x) else x
+    return np.asarray(x) if is_concrete(x) else x
 
 
 def _joined(links: list[_Link], key: str, defaults, dtype):

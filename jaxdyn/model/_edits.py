@@ -6,7 +6,6 @@ as well. A leaf that an edit does not concern is carried over as it is.
 """
 
 import dataclasses
-import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,27 +14,25 @@ from jax import core
 
 from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Float
-from jaxdyn.joints import AbstractJoint, Continuous, Cylindrical, Fixed, Free, Helical, Prismatic, Revolute
+from jaxdyn.joints import AbstractJoint, Fixed
 from jaxdyn.model._builder import ModelBuilder, _Link, placement
+from jaxdyn.model._checks import WEIGHTLESS
 from jaxdyn.model._descriptions import Closure, Coupling
 from jaxdyn.model._model import Model
 from jaxdyn.spatial import (
     Inertia,
     matrix_to_quaternion,
-    quaternion_conjugate,
     quaternion_multiply,
-    quaternion_normalize,
     quaternion_to_matrix,
 )
-
-_REVERSIBLE = (Revolute, Continuous, Prismatic, Helical, Cylindrical)
 
 
 def to_builder(model: Model) -> ModelBuilder:
     """The entries from which `build` makes this model again."""
     builder = ModelBuilder(gravity=model.gravity, name=model.name, strict=False)
     builder._closures, builder._actuators = list(model.closures), list(model.actuators)
-    builder._shapes, builder._notes = list(model.shapes), list(model.report)
+    builder._shapes = list(model.shapes)
+    builder._notes = [note for note in model.report if note.what != WEIGHTLESS]  # said anew where it is true
     t = model.topology
     followers = {a for a, _ in t.mimics}
     for i, name in enumerate(t.link_names):
@@ -72,7 +69,8 @@ def lock_joints(model: Model, at: Mapping[str, Any]) -> Model:
     """The model with the joints named in `at` fixed, each at its value there or, for None, at its neutral.
 
     A value is the joint's configuration, `(nq,)` or a number where nq is 1. The placement of the link
-    becomes `T_placement @ T_joint(q)`. Joints that mimic a locked one are locked where it puts them.
+    becomes `T_placement @ T_joint(q)`. Joints that mimic a locked one are locked where it puts them, and a coupling
+    to a locked joint holds the other one there. Actuators of locked joints are left out, with a note.
     """
     names = model.joint_names
     mimics = {names[a]: (names[b], k) for k, (a, b) in enumerate(model.topology.mimics)}
@@ -94,19 +92,33 @@ def lock_joints(model: Model, at: Mapping[str, Any]) -> Model:
         for link in builder._links
     ]
     builder._mimics = [m for m in builder._mimics if m[0] not in configuration]
-    builder._actuators = [a for a in builder._actuators if a.joint not in configuration]
-    for closure in builder._closures:
-        if isinstance(closure, Coupling) and {closure.joint, closure.source} & set(configuration):
-            raise ModelError(
-                f"coupling {closure.name!r} ties {closure.joint!r} to {closure.source!r}; neither can be locked"
-            )
+    _keep(builder, "_actuators", lambda a: a.joint not in configuration, "drives a joint that was locked: left out")
+    builder._closures = [_with_locked(c, configuration) for c in builder._closures]
+    still = lambda c: not (isinstance(c, Coupling) and c.joint in configuration)
+    _keep(builder, "_closures", still, "ties joints that were locked: left out")
     return builder.build(model.dtype)
+
+
+def _with_locked(closure: Closure | Coupling, configuration: Mapping[str, Any]) -> Closure | Coupling:
+    """A coupling whose source is locked holds its joint where the source puts it."""
+    if not isinstance(closure, Coupling) or closure.source is None:
+        return closure
+    if closure.source in configuration:
+        value = jnp.polyval(closure.coefficients[::-1], configuration[closure.source])
+        return Coupling(closure.name, closure.joint, None, value)
+    if closure.joint in configuration:
+        raise ModelError(
+            f"coupling {closure.name!r} ties {closure.joint!r} to {closure.source!r}, which would be held by it; "
+            "lock that one, or both"
+        )
+    return closure
 
 
 def reduce_joints(model: Model, keep: Iterable[str], q: Float[Array, " nq"] | None = None) -> Model:
     """The model in which only the joints in `keep` move; the others are locked at q (default neutral).
 
-    A joint that mimics one of `keep` goes on moving with it.
+    A joint that mimics one of `keep`, or that a coupling ties to one, goes on moving with it. One that a coupling
+    ties to a joint that is locked at its neutral is locked where that puts it.
     """
     keep = set(keep)
     for name in keep:
@@ -114,14 +126,42 @@ def reduce_joints(model: Model, keep: Iterable[str], q: Float[Array, " nq"] | No
     t = model.topology
     drivers = dict(t.mimics)
     q = None if q is None else check_shape("q", q, (model.nq,))
-    at = {}
+    tied = {c.joint: c for c in model.closures if isinstance(c, Coupling) and c.source is not None}
+    at: dict[str, Any] = {}
     for i, name in enumerate(t.joint_names):
         if i in drivers:
             if name in keep and t.joint_names[drivers[i]] not in keep:
                 raise ModelError(f"joint {name!r} mimics {t.joint_names[drivers[i]]!r}: keep that one too")
-        elif t.groups[i] >= 0 and name not in keep:
-            at[name] = None if q is None else q[model.joint(name).q]
+        elif t.groups[i] >= 0 and not _moves_with(name, keep, tied):
+            at[name] = _coupled(name, model, tied) if q is None else q[model.joint(name).q]
     return lock_joints(model, at)
+
+
+def _moves_with(name: str | None, keep: set[str], tied: Mapping[str, Coupling]) -> bool:
+    """Whether a joint is kept, or tied to one that is."""
+    seen = set()
+    while name is not None and name not in keep | seen and name in tied:
+        seen.add(name)
+        name = tied[name].source
+    return name in keep
+
+
+def _coupled(name: str, model: Model, tied: Mapping[str, Coupling], seen: tuple[str, ...] = ()):
+    """The neutral of a joint, or where its coupling puts it when all others are at theirs."""
+    joint = model.joint(name).joint
+    if name not in tied or name in seen:
+        return joint.neutral(model.dtype)
+    source = _coupled(str(tied[name].source), model, tied, (*seen, name))
+    return jnp.polyval(tied[name].coefficients[::-1], source)
+
+
+def _keep(builder: ModelBuilder, entries: str, stays, why: str):
+    """Leaves out the descriptions for which `stays` is false, each with a note."""
+    kind = {"_actuators": "actuator", "_closures": "closure", "_shapes": "shape"}[entries]
+    for x in getattr(builder, entries):
+        if not stays(x):
+            builder.add_note(f"{kind} {x.name}", why)
+    setattr(builder, entries, [x for x in getattr(builder, entries) if stays(x)])
 
 
 def attach(
@@ -175,61 +215,12 @@ def remove_link(model: Model, link: str) -> Model:
 def subtree(model: Model, link: str, joint: AbstractJoint | None = None) -> Model:
     """`link` and everything that it carries, on the world by `joint`, or by its own joint where it is."""
     builder = _only(model, _carried(model, link))
+    if model.link(link).parent != "world":  # whose frame is then where that of the parent was
+        apart = lambda c: isinstance(c, Coupling) or "world" not in c.links
+        _keep(builder, "_closures", apart, "ties to the world, which is elsewhere for a subtree: left out")
+        _keep(builder, "_shapes", lambda s: s.link != "world", "is on the world, which is elsewhere: left out")
     root = dataclasses.replace(builder._links[0], parent="world")
     builder._links[0] = root if joint is None else dataclasses.replace(root, joint=joint, extras={})
-    return builder.build(model.dtype)
-
-
-def change_base(
-    model: Model,
-    link: str,
-    joint: AbstractJoint | None = None,
-    *,
-    translation=(0.0, 0.0, 0.0),
-    rotation=None,
-    quaternion=None,
-    rpy=None,
-) -> Model:
-    """The model held at another link: `joint` (fixed by default) at the given pose carries `link`, which
-    carries the rest.
-
-    The joints between the old base and `link` are turned around. Their names, coordinates, signs,
-    properties, limits and mimics stay, and so does every link frame, with the inertia, frames and other
-    children in it. A joint moves its child about the child's origin; turned around, that is the frame
-    where the joint sits on its former parent. For each such joint that moves, a massless link
-    `<parent>_carrier` with that frame is added, to which `<parent>` is fixed by the joint
-    `<parent>_mount` (with a further underscore where such a name is taken).
-
-    Joints that can be turned around have axes that stand still in both links: revolute, continuous,
-    prismatic, helical, cylindrical and fixed ones. What held the old base must be a fixed or a free
-    joint; its name goes to the joint that holds the new one. Coordinates are numbered depth first, as
-    always, so their order changes.
-    """
-    path = _path_to_root(model, link)
-    t = model.topology
-    builder = to_builder(model)
-    entries = builder._links
-    root = entries[path[-1]]
-    if not isinstance(root.joint, Fixed | Free):
-        raise ModelError(
-            f"joint {root.joint_name!r} ties the old base to the world and moves by a "
-            f"{type(root.joint).__name__} joint, which would be lost; add a base link below it"
-        )
-    turned: dict[int, list[_Link]] = {}
-    for child, parent in itertools.pairwise(path):
-        turned[parent] = _reversed(entries[child], entries[parent], model)
-    quat, at = _pose(placement(translation, rotation=rotation, quaternion=quaternion, rpy=rpy), model.dtype)
-    base = dataclasses.replace(
-        entries[path[0]],
-        parent="world",
-        joint=Fixed() if joint is None else joint,
-        joint_name=root.joint_name,
-        rotation=quat,
-        translation=at,
-        extras={},
-    )
-    turned[path[0]] = [base]
-    builder._links = [new for i in range(len(t.parents)) for new in turned.get(i, [entries[i]])]
     return builder.build(model.dtype)
 
 
@@ -264,10 +255,6 @@ def _placed(link: _Link):
 def _compose(a, b):
     """`T_a @ T_b` of poses `(quaternion, translation)`."""
     return quaternion_multiply(a[0], b[0]), a[1] + quaternion_to_matrix(a[0]) @ b[1]
-
-
-def _inverse(a):
-    return quaternion_conjugate(quaternion_normalize(a[0])), -(quaternion_to_matrix(a[0]).T @ a[1])
 
 
 def _locked(link: _Link, q) -> _Link:
@@ -329,9 +316,10 @@ def _only(model: Model, keep: Iterable[int]) -> ModelBuilder:
     joints = {link.joint_name for link in builder._links}
     builder._frames = [f for f in builder._frames if f[1] in links]
     builder._mimics = [m for m in builder._mimics if m[0] in joints]
-    builder._actuators = [a for a in builder._actuators if a.joint in joints]
-    builder._closures = [c for c in builder._closures if _stays(c, links | {"world"}, joints | {None})]
-    builder._shapes = [s for s in builder._shapes if s.link in links]
+    _keep(builder, "_actuators", lambda a: a.joint in joints, "drives a joint that was removed: left out")
+    whole = lambda c: _stays(c, links | {"world"}, joints | {None})
+    _keep(builder, "_closures", whole, "ties to what was removed: left out")
+    builder._shapes = [s for s in builder._shapes if s.link in links | {"world"}]
     for joint, source, *_ in builder._mimics:
         if source not in joints:
             raise ModelError(f"joint {joint!r} mimics {source!r}, which is on a removed link; lock it first")
@@ -342,56 +330,3 @@ def _stays(closure: Closure | Coupling, links, joints) -> bool:
     if isinstance(closure, Coupling):
         return {closure.joint, closure.source} <= joints
     return set(closure.links) <= links
-
-
-def _path_to_root(model: Model, link: str) -> list[int]:
-    path = [model.link_index(link)]
-    while model.topology.parents[path[-1]] >= 0:
-        path.append(model.topology.parents[path[-1]])
-    return path
-
-
-def _new_name(name: str, taken: tuple[str, ...]) -> str:
-    return _new_name(f"{name}_", taken) if name in taken else name
-
-
-def _reversed(child: _Link, parent: _Link, model: Model) -> list[_Link]:
-    """The entries by which `child` carries its former parent, `T_joint^-1 @ T_placement^-1`."""
-    quat, at = _inverse(_placed(child))
-    if child.joint.nv == 0:
-        return [
-            dataclasses.replace(
-                parent,
-                parent=child.name,
-                joint=child.joint,
-                joint_name=child.joint_name,
-                rotation=quat,
-                translation=at,
-                extras={},
-            )
-        ]
-    if not isinstance(child.joint, _REVERSIBLE):
-        names = ", ".join(kind.__name__ for kind in _REVERSIBLE)
-        raise ModelError(
-            f"joint {child.joint_name!r} is a {type(child.joint).__name__} joint, which cannot be turned "
-            f"around; those that can are Fixed, {names}"
-        )
-    carrier = dataclasses.replace(
-        child,
-        name=_new_name(f"{parent.name}_carrier", model.link_names),
-        parent=child.name,
-        joint=dataclasses.replace(child.joint, axis=-child.joint.axis),
-        inertia=None,
-        rotation=jnp.zeros_like(quat).at[0].set(1),
-        translation=jnp.zeros_like(at),
-    )
-    held = dataclasses.replace(
-        parent,
-        parent=carrier.name,
-        joint=Fixed(),
-        joint_name=_new_name(f"{parent.name}_mount", model.joint_names),
-        rotation=quat,
-        translation=at,
-        extras={},
-    )
-    return [carrier, held]

@@ -7,7 +7,8 @@ import numpy as np
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import Prismatic, Revolute
-from jaxdyn.model._builder import _is_concrete, _namespace
+from jaxdyn.model._builder import _namespace
+from jaxdyn.model._checks import is_concrete
 from jaxdyn.model._model import Model
 from jaxdyn.model._serial import Member, as_pose, build_chain, carried, check_count, cross, unit, vector
 from jaxdyn.spatial import Inertia
@@ -104,11 +105,11 @@ def _zero_rotation(joint: JointVectors, k: int):
 def _triad(axis, arm, star, k: int, where: str):
     """`e`, `a` and `b`, the three vectors that both links see; `a` is along the part of the arm across the axis."""
     e, r = vector(axis), vector(arm if star is None else star)
-    if _is_concrete(e) and not np.any(e):
+    if is_concrete(e) and not np.any(e):
         raise ModelError(f"e_{where} of joint {k} is zero; give the direction of the axis")
     e = unit(e)
     across = cross(e, cross(r, e))
-    if _is_concrete((e, r)) and np.linalg.norm(across) <= _PARALLEL * np.linalg.norm(r):
+    if is_concrete((e, r)) and np.linalg.norm(across) <= _PARALLEL * np.linalg.norm(r):
         raise ModelError(
             f"{'r' if star is None else 'star'}_{where} of joint {k} is {np.asarray(r)}, parallel to the axis "
             f"{np.asarray(e)}, so it defines no zero of the coordinate; give a star_{where} that is not"

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint, Helical, Prismatic, Revolute
-from jaxdyn.model._builder import _is_concrete
+from jaxdyn.model._checks import is_concrete
 from jaxdyn.model._model import Model
 from jaxdyn.model._serial import (
     IDENTITY,
@@ -115,7 +115,7 @@ def _kind(k: int, screw, given: type[AbstractJoint] | None) -> type[AbstractJoin
         if given not in _KINDS:
             raise ModelError(f"joint {k + 1} cannot be {given.__name__}; a screw is Revolute, Prismatic or Helical")
         return given
-    if not _is_concrete(screw):
+    if not is_concrete(screw):
         raise ModelError(
             f"the screw of joint {k + 1} is traced, so its type cannot be read from its numbers; "
             "give joints=(Revolute, ...), with a class for each joint"
@@ -137,7 +137,7 @@ def _body(k: int, given) -> Inertia:
     if g.shape != (6, 6):
         raise ModelError(f"the inertia of joint {k + 1} has shape {g.shape}; give an Inertia or a matrix (6, 6)")
     mass = (g[3, 3] + g[4, 4] + g[5, 5]) / 3
-    if _is_concrete(given):
+    if is_concrete(given):
         form = np.zeros((6, 6))
         form[:3, :3], form[3:, 3:] = g[:3, :3], mass * np.eye(3)
         if np.abs(np.asarray(g) - form).max() > 1e-9 * np.abs(np.asarray(g)).max():

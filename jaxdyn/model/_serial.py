@@ -11,7 +11,8 @@ import numpy as np
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint
-from jaxdyn.model._builder import ModelBuilder, _is_concrete, _namespace
+from jaxdyn.model._builder import ModelBuilder, _namespace
+from jaxdyn.model._checks import is_concrete
 from jaxdyn.model._model import Model
 from jaxdyn.spatial import Inertia, Pose, matrix_to_quaternion
 
@@ -84,7 +85,7 @@ def as_pose(value, what: str) -> Placed:
 
 def quaternion(r) -> Any:
     """Unit quaternion, scalar first; of a known matrix as the eigenvector of Bar-Itzhack 2000, equation 4."""
-    if not _is_concrete(r):
+    if not is_concrete(r):
         return matrix_to_quaternion(r)
     skew = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
     k = np.empty((4, 4))

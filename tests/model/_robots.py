@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn import dynamics
 from jaxdyn.dynamics import rnea
 from jaxdyn.joints import Cylindrical, Fixed, Free, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from jaxdyn.model import Model, ModelBuilder
@@ -55,12 +56,7 @@ def inverse_dynamics(model: Model, q, v, a):
     return rnea(model, q, v, a)
 
 
-@jax.jit
-def mass_matrix(model: Model, q):
-    """Columns by inverse dynamics: `M a = rnea(q, 0, a) - rnea(q, 0, 0)`."""
-    zero = jnp.zeros(model.nv)
-    at_rest = rnea(model, q, zero, zero)
-    return jax.vmap(lambda a: rnea(model, q, zero, a) - at_rest)(jnp.eye(model.nv)).T
+mass_matrix = jax.jit(dynamics.mass_matrix)
 
 
 @jax.jit

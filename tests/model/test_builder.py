@@ -94,6 +94,39 @@ ERRORS = {
     ),
     "axis not finite": (lambda: start(joint=Prismatic((0, 0, np.nan))), "'arm_joint': parameter .axis"),
     "pitch not finite": (lambda: start(joint=Helical((0, 0, 1), np.nan)), "'arm_joint': parameter .pitch"),
+    "armature not finite": (lambda: start(armature=np.inf), "'arm_joint': armature is not finite"),
+    "stiffness not finite": (lambda: start(stiffness=np.inf), "'arm_joint': stiffness is not finite"),
+    "negative armature": (lambda: start(armature=-0.1), "'arm_joint': armature is -0.1, and cannot be negative"),
+    "limits crossed": (lambda: start(lower=1.0, upper=-1.0), "'arm_joint': its lower limit 1.0 is above"),
+    "gravity not finite": (
+        lambda: ModelBuilder(gravity=(0, 0, np.nan)).add_link("arm", "world", Y),
+        "gravity is not finite",
+    ),
+    "frame not finite": (
+        lambda: start().add_frame("tip", "arm", translation=(0, np.inf, 0)),
+        "frame 'tip' has a translation that is not finite",
+    ),
+    "frame with a link's name": (lambda: start().add_frame("arm", "arm"), "frame 'arm' has the name of a link"),
+    "mimic not finite": (
+        lambda: start().add_link("x", "arm", Y).add_mimic("x_joint", "arm_joint", ratio=np.nan),
+        "mimic of 'x_joint': ratio is not finite",
+    ),
+    "closure not finite": (
+        lambda: start().add_closure("loop", "point", ("arm", (0, 0, np.nan)), ("world", (0, 0, 0))),
+        "closure 'loop' has a translation that is not finite",
+    ),
+    "coupling not finite": (
+        lambda: start().add_coupling("tie", "arm_joint", None, [np.inf]),
+        "coupling 'tie': coefficients is not finite",
+    ),
+    "gear not finite": (
+        lambda: start().add_actuator("motor", "arm_joint", gear=np.inf),
+        "actuator 'motor': gear is not finite",
+    ),
+    "range of no control": (
+        lambda: start().add_actuator("motor", "arm_joint", range=(1.0, -1.0)),
+        "actuator 'motor': its range",
+    ),
     "damping not a number": (lambda: start(damping=np.nan), "'arm_joint': damping is not a number"),
     "damping of a wrong shape": (
         lambda: start(damping=[1.0, 2.0]),
@@ -203,3 +236,14 @@ def test_fixed_links_are_part_of_what_carries_them():
     model, merged = b.build(), c.build()
     state = random_state(model)
     np.testing.assert_allclose(efforts(model, *state), efforts(merged, *state), rtol=1e-12)
+
+
+def test_a_joint_that_nothing_gives_inertia_is_reported():
+    """Its row of the mass matrix is zero; a mass further out, or a rotor, makes it regular."""
+    note = [("joint arm_joint", "moves nothing that has mass: the mass matrix is singular")]
+    said = lambda builder: [(n.where, n.what) for n in builder.build().report]
+    assert said(start()) == note
+    assert said(start(armature=0.1)) == said(start(inertia=sphere(0.1, mass=1.0))) == []
+    assert said(start().add_link("tip", "arm", None, sphere(0.1, mass=1.0))) == []
+    assert said(start().add_note(*note[0])) == note
+    assert said(start().add_link("x", "world", Y, sphere(0.1, mass=1.0))) == note

@@ -11,6 +11,7 @@ from jaxdyn.dynamics import rnea
 from jaxdyn.joints import Fixed, Free, Prismatic, Revolute
 from jaxdyn.model import (
     ModelBuilder,
+    Shape,
     attach,
     change_base,
     lock_joints,
@@ -20,7 +21,7 @@ from jaxdyn.model import (
     subtree,
 )
 from jaxdyn.model._edits import to_builder
-from jaxdyn.spatial import Inertia
+from jaxdyn.spatial import Inertia, axis_angle_to_matrix, quaternion_to_matrix
 
 from ._robots import body, branched, carry_over, efforts, mass_matrix, neutral, pendulum, random_state
 
@@ -48,6 +49,7 @@ def locked_state(locked, q):
     return carry_over(TREE, locked, q, "q")
 
 
+@pytest.mark.slow
 def test_a_locked_joint_stands_still_and_the_rest_moves_as_before():
     q, v, a = STATE
     names = ["b_joint", "c_joint", "e_joint"]
@@ -159,6 +161,7 @@ def test_attaching_is_building_the_whole():
     np.testing.assert_allclose(whole.limits.upper[whole.joint("hand/left_joint").q], [0.2])
 
 
+@pytest.mark.slow
 def test_merged_models_do_not_feel_each_other():
     arm, other = pendulum(), pendulum((0.3, 0.7))
     both = merge(arm, other, prefix="other/", translation=(1.0, 0, 0))
@@ -323,3 +326,87 @@ def test_edits_take_inertias_as_they_are():
     locked = lock_joints(b.build(), {"b_joint": 0.3})
     assert locked.nv == 1
     np.testing.assert_allclose(locked.links.inertia[0], flat.inertia)
+
+
+# --- what a model describes ----------------------------------------------------------------------
+
+
+def described():
+    """A cart with two arms, one of which follows the other; a loop, two tethers, drives, shapes."""
+    b = ModelBuilder()
+    b.add_link("cart", "world", Prismatic((1, 0, 0)), body(1))
+    for side in ("left", "right"):
+        b.add_link(side, "cart", Revolute((0, 1, 0)), body(2), translation=(0.1, 0, 0.2))
+        b.add_actuator(f"{side}_motor", f"{side}_joint", gear=3.0)
+    b.add_coupling("gear", "right_joint", "left_joint", [0.1, -2.0])
+    b.add_closure("loop", "point", ("left", (0, 0, 0.3)), ("right", (0, 0, 0.3)))
+    b.add_closure("rope", "distance", ("left", (0, 0, 1.0)), ("world", (0, 0, 3.0)), length=2.0)
+    b.add_closure("rail", "planar", ("cart", (0, 0, 0)), ("world", (0, 0, 0)))
+    b.add_shape(Shape("floor", "world", "plane", ()))
+    b.add_shape(Shape("hand", "right", "sphere", (0.1,)))
+    return b.build()
+
+
+DESCRIBED = described()
+
+
+def parts(model):
+    """Names of all that is described, and where the report says that something was left out."""
+    names = lambda entries: {x.name for x in entries}
+    lost = {n.where for n in model.report}
+    return names(model.closures), names(model.actuators), names(model.shapes), lost
+
+
+def test_descriptions_of_a_model_without_a_link():
+    assert parts(remove_link(DESCRIBED, "right")) == (
+        {"rope", "rail"},
+        {"left_motor"},
+        {"floor"},
+        {"closure gear", "closure loop", "actuator right_motor"},
+    )
+
+
+def test_descriptions_of_a_subtree():
+    """Its world is where its parent was, so that what was tied to the old one is gone, and said to be."""
+    assert parts(subtree(DESCRIBED, "left")) == (
+        set(),
+        {"left_motor"},
+        set(),
+        {f"closure {x}" for x in ("gear", "loop", "rope", "rail")} | {"actuator right_motor", "shape floor"},
+    )
+    assert parts(subtree(DESCRIBED, "cart")) == parts(DESCRIBED)
+
+
+def test_descriptions_of_locked_joints():
+    """What drives or ties a locked joint goes; a coupling to a locked source holds its joint there."""
+    locked = lock_joints(DESCRIBED, {"left_joint": 0.3})
+    assert parts(locked)[1:] == ({"right_motor"}, {"floor", "hand"}, {"actuator left_motor"})
+    (gear,) = (c for c in locked.closures if c.name == "gear")
+    assert (gear.joint, gear.source) == ("right_joint", None)
+    np.testing.assert_allclose(gear.coefficients, [0.1 - 2.0 * 0.3])
+    both = lock_joints(DESCRIBED, {"left_joint": 0.3, "right_joint": -0.5})
+    assert parts(both)[0] == {"loop", "rope", "rail"} and "closure gear" in parts(both)[3]
+    with pytest.raises(ModelError, match="coupling 'gear' ties 'right_joint' to 'left_joint'"):
+        lock_joints(DESCRIBED, {"right_joint": 0.0})
+
+
+def test_reducing_goes_along_couplings():
+    """A joint that follows a kept one goes on moving; one that follows a locked one is locked where that puts it."""
+    assert reduce_joints(DESCRIBED, ["left_joint"]).nv == 2
+    alone = reduce_joints(DESCRIBED, ["cart_joint"])
+    assert alone.nv == 1 and "gear" not in parts(alone)[0]
+    turned = quaternion_to_matrix(alone.placements.rotation[alone.link_index("right")])
+    np.testing.assert_allclose(turned, axis_angle_to_matrix(jnp.array([0.0, 1, 0]), 0.1), atol=1e-14)
+    given = reduce_joints(DESCRIBED, ["cart_joint"], jnp.array([0.0, 0.2, -0.3]))
+    turned = quaternion_to_matrix(given.placements.rotation[given.link_index("right")])
+    np.testing.assert_allclose(turned, axis_angle_to_matrix(jnp.array([0.0, 1, 0]), -0.3), atol=1e-14)
+
+
+def test_attached_descriptions_move_along():
+    whole = attach(pendulum(), DESCRIBED, "link1", prefix="x/", translation=(0, 0, 1.0))
+    assert parts(whole)[1] == {"x/left_motor", "x/right_motor"}
+    (rope,) = (c for c in whole.closures if c.name == "x/rope")
+    assert rope.links == ("x/left", "link1")
+    np.testing.assert_allclose(rope.translations[1], [0, 0, 4.0])
+    (floor,) = (s for s in whole.shapes if s.name == "x/floor")
+    assert floor.link == "link1" and floor.translation == (0.0, 0.0, 1.0)
