@@ -146,6 +146,7 @@ def test_a_stop_without_loss_keeps_the_energy():
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_events_on_manifolds_and_in_batches():
     """The base of a wheeled arm passes a line; each sample of a batch at its own time."""
     m = wheeled()

@@ -16,16 +16,10 @@ import jaxdyn as jd
 from benchmarks.memory import temporaries
 from jaxdyn.simulation import (
     Feedback,
-    HeldSignal,
-    MomentumForm,
     SampledFeedback,
-    SemiImplicitEuler,
     System,
-    Variational,
-    linear_signal,
     simulate,
 )
-from jaxdyn.spatial import box
 from tests.simulation._cases import floating, state
 
 
@@ -80,60 +74,6 @@ def test_every_leaf_of_model_gains_and_state():
 
 
 @pytest.mark.slow
-def test_controls():
-    """Constant efforts, the table of a signal with its times, and the rows of a held one with its period."""
-
-    def cost(x):
-        constant, (times, table), (rows, period) = x
-        held = HeldSignal(rows, period, 0.01)
-        system = System(jd.robots.pendulum(), (linear_signal(times, table), held))
-        tr = simulate(system, jnp.array([0.4]), jnp.zeros(1), TS, effort=constant, dt=0.03)
-        return jnp.sum(tr.q**2) + jnp.sum(jnp.sin(tr.v))
-
-    column = lambda *x: jnp.array(x)[:, None]
-    table = jnp.array([0.0, 0.12, 0.4]), column(0.5, -1.0, 2.0)
-    gradient = check(cost, (jnp.array([0.7]), table, (column(1.0, -2.0, 0.5, 1.5), jnp.array(0.08))))
-    assert all(np.abs(x).max() > 1e-6 for x in jax.tree.leaves(gradient))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "solver",
-    [
-        Variational(),
-        pytest.param(SemiImplicitEuler(), marks=pytest.mark.wide),
-        pytest.param(MomentumForm(diffrax.Heun()), marks=pytest.mark.wide),
-    ],
-    ids=["variational", "semi-implicit", "momentum"],
-)
-def test_solvers_of_the_package(solver):
-    m = jd.robots.double_pendulum(damping=(0.1, 0.2))
-
-    def cost(x):
-        mass, q, v = x
-        model = eqx.tree_at(lambda m: m.links.mass, m, mass)
-        return jnp.sum(simulate(model, q, v, TS, dt=0.05, solver=solver).q[-1] ** 2)
-
-    check(cost, (m.links.mass, jnp.array([0.4, -0.9]), jnp.array([1.0, 0.3])))
-
-
-@pytest.mark.slow
-def test_model_leaves_on_manifolds_through_adapted_steps():
-    b = jd.ModelBuilder()
-    body = box((0.3, 0.2, 0.1), mass=2.0).moved((0.1, 0, -0.2))
-    m = b.add_link("ball", "world", jd.joints.Spherical(), body).build()
-
-    def cost(x):
-        links, v = x
-        model = eqx.tree_at(lambda m: m.links, m, links)
-        tr = simulate(model, jnp.array([1.0, 0, 0, 0]), v, TS, rtol=1e-11, atol=1e-11)
-        return jnp.sum(tr.q[-1] ** 3) + jnp.sum(tr.v[-1])
-
-    check(cost, (m.links, jnp.array([0.5, 1.0, -0.7])))
-
-
-@pytest.mark.slow
-@pytest.mark.wide
 def test_states_on_manifolds():
     m = floating()
     q, v = state(m)
