@@ -12,6 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_the_page_runs():
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)
     assert len(blocks) == 4
