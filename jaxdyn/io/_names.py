@@ -11,7 +11,11 @@ from typing import Any
 _OWN = "jaxdyn"
 _NAME = re.compile(r"jaxdyn(\.[a-z][a-z0-9_]*)*\.[A-Za-z][A-Za-z0-9_]*")
 # parts of trajectories that nobody constructs
-_INNER = ("jaxdyn.simulation._manifold:_Interpolations", "jaxdyn.simulation._momentum:_Interpolations")
+_INNER = (
+    "jaxdyn.simulation._manifold:_Interpolations",
+    "jaxdyn.simulation._momentum:_Interpolations",
+    "jaxdyn.simulation._trajectory:Batched",
+)
 _EDGE = ("jaxdyn.io", "jaxdyn.cli", "jaxdyn.viz", "jaxdyn.distributed")
 
 
