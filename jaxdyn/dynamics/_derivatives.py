@@ -38,7 +38,7 @@ from jaxdyn.dynamics._loads import body_loads
 from jaxdyn.dynamics._rnea import six_columns
 from jaxdyn.model import Model, Topology
 from jaxdyn.model import _recursion as rc
-from jaxdyn.model._bodies import Bodies, bodies, joint_states, parallel_axis, to_bodies, to_dofs
+from jaxdyn.model._bodies import Bodies, bodies, joint_states, joint_tangents, parallel_axis, to_bodies, to_dofs
 from jaxdyn.model._mimic import full_configuration, full_velocity, own_columns, own_effort
 from jaxdyn.model._sweep import sweep_down
 from jaxdyn.spatial import _components as c
@@ -100,20 +100,15 @@ def _varying(t: Topology, b: Bodies, q, v, a):
     """What changes in joints whose motion subspace depends on their coordinates.
 
     For each degree of freedom j: `(d(S v)/dq_j, d(S a + bias)/dq_j, d bias/dv_j)` in child axes, and the list of
-    `(m, dS/dq_m)` over local coordinate numbers m.
+    `(m, dS/dq_m)` over local coordinate numbers m. Derivatives in q are along the tangents of `integrate`.
     """
     at = lambda q, v: joint_states(t, b.joints, q, v)[2:]
-    size = max(n for n in t.body_nv)
     number = np.concatenate([np.arange(n) for n in t.body_nv])
-    # only joints with qdot = v have a varying subspace, so that a coordinate is a tangent as it is
-    plain = [nq == nv for nq, nv in zip(t.body_nq, t.body_nv, strict=True)]
     slope, curve, gain, turns = None, None, None, []
-    for m in range(size):
-        dq = np.concatenate([np.equal(np.arange(n), m) * ok for n, ok in zip(t.body_nq, plain, strict=True)])
-        dv = np.concatenate([np.equal(np.arange(n), m) for n in t.body_nv])
-        as_tangent = lambda x, like: jnp.broadcast_to(jnp.asarray(x, like.dtype)[:, None], like.shape)
-        _, (ds, dbias) = jax.jvp(lambda x: at(x, v), (q,), (as_tangent(dq, q),))
-        _, (_, dbias_v) = jax.jvp(lambda x: at(q, x), (v,), (as_tangent(dv, v),))
+    for m, dq in enumerate(joint_tangents(t, b.joints, q, v)):
+        _, (ds, dbias) = jax.jvp(lambda x: at(x, v), (q,), (jnp.broadcast_to(dq, q.shape),))
+        dv = jnp.broadcast_to(jnp.asarray(number == m, v.dtype)[:, None], v.shape)
+        _, (_, dbias_v) = jax.jvp(lambda x: at(q, x), (v,), (dv,))
         pick = ft.partial(_chosen, t, number == m)
         total = lambda rate, ds=ds: jax.tree.map(lambda s: to_bodies(t, s * rate), ds)
         parts = (pick(total(v)), pick(c.add6(total(a), dbias)), pick(dbias_v))

@@ -178,6 +178,30 @@ def joint_states(t: Topology, joints, q, v=None):
     return r, p, sub, bias
 
 
+def joint_tangents(t: Topology, joints, q, v):
+    """For each local coordinate number m of a velocity: `dq/dt` of all joints as that velocity is one.
+
+    For joints without bias, whose subspace is constant, zeros stand in. Returns a list as long as the most
+    velocities of a joint with bias.
+    """
+    moved = [jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2), joint) for joint in joints]
+    rows = lambda g, x, start, k: _group_rows(t, x, g, start, t.group_sizes[g][k])
+    at = [(rows(g, q, t.q_start, 0), rows(g, v, t.v_start, 1)) for g in range(len(joints))]
+    varies = [joint.bias(*x) is not None for joint, x in zip(moved, at, strict=True)]
+    out = []
+    for m in range(max(size[1] for size, varying in zip(t.group_sizes, varies, strict=True) if varying)):
+        rates = {}
+        for g, (joint, (qs, vs)) in enumerate(zip(moved, at, strict=True)):
+            if varies[g] and m < vs.shape[0]:
+                one = np.equal(np.arange(vs.shape[0]), m).reshape(-1, 1, 1)  # a constant: kernels cannot scatter
+                ahead = jnp.broadcast_to(jnp.asarray(one, vs.dtype), vs.shape)
+                rates[g] = jax.jvp(lambda dv: joint.integrate(qs, dv), (jnp.zeros_like(vs),), (ahead,))[1]  # noqa: B023
+            else:
+                rates[g] = jnp.zeros_like(qs)
+        out.append(_over_coordinates(t, rates))
+    return out
+
+
 def _group_rows(t: Topology, x, group: int, start, size: int):
     """Coordinates of one joint type: `(size, members, lanes)`."""
     body = 0
@@ -212,6 +236,16 @@ def _over_dofs(t: Topology, poses, k: int):
     def part(g, first, n):
         x = poses[g][2][k]  # (nv, members, lanes)
         x = jnp.broadcast_to(x, (x.shape[0], poses[g][4], x.shape[-1]))[:, first : first + n]
+        return jnp.moveaxis(x, 0, 1).reshape(n * x.shape[0], x.shape[-1])
+
+    return _joined(part(*run) for run in t.runs)
+
+
+def _over_coordinates(t: Topology, rows):
+    """Inverse of `_group_rows` for all joint types."""
+
+    def part(g, first, n):
+        x = rows[g][:, first : first + n]
         return jnp.moveaxis(x, 0, 1).reshape(n * x.shape[0], x.shape[-1])
 
     return _joined(part(*run) for run in t.runs)
