@@ -17,7 +17,8 @@ import numpy as np
 from jaxdyn._errors import ConvergenceError, check_shape
 from jaxdyn._numerics import safe_norm
 from jaxdyn._types import Array, Config, Float, Int, Scalar
-from jaxdyn.kinematics._configuration import integrate, neutral
+from jaxdyn.joints import has_vector_rate
+from jaxdyn.kinematics._configuration import difference, integrate, neutral
 from jaxdyn.kinematics._frames import frame_evaluator, frame_pose
 from jaxdyn.kinematics._reference import LOCAL
 from jaxdyn.model import Model
@@ -113,7 +114,7 @@ def _linearised(problem: _Problem, evaluate, q):
 
 
 def _bounds(model: Model):
-    """For each velocity, the coordinate that it drives alone, and whether there is one."""
+    """For each velocity, the coordinate whose rate it is (or becomes by `_rates`), and whether there is one."""
     t = model.topology
     starts = np.zeros(model.nv, int)
     alone = np.zeros(model.nv, bool)
@@ -124,6 +125,27 @@ def _bounds(model: Model):
             starts[v] = t.q_source[t.q_start[body]] + np.arange(n)
             alone[v] = True
     return starts, alone
+
+
+def _rates(model: Model, q):
+    """Velocities of the rates of coordinates, `(nv, nv)`, in joints with as many of both; None for the identity.
+
+    A planar joint slides along its own turning axes, and a limit is one on its coordinates.
+    """
+    t = model.topology
+    bent = [
+        t.q_source[t.q_start[k]] + i
+        for k in t.independent
+        if t.body_nq[k] == t.body_nv[k] and not has_vector_rate(model.joints[t.groups[t.bodies[k]]])
+        for i in range(t.body_nq[k])
+    ]
+    if not bent:
+        return None
+    rows, alone = _bounds(model)
+    places = [int(np.flatnonzero(alone & (rows == x))[0]) for x in bent]
+    along = lambda e: jax.jvp(lambda x: difference(model, q, x), (q,), (e,))[1]
+    columns = jax.vmap(along)(jnp.eye(model.nq, dtype=q.dtype)[np.array(bent)])
+    return jnp.eye(model.nv, dtype=q.dtype).at[:, np.array(places)].set(columns.T)
 
 
 def _held(model: Model, q, downhill=None):
@@ -154,13 +176,16 @@ def _step(problem: _Problem, evaluate, state: _State, eps: float) -> _State:
     keep = lambda new, old: jnp.where(better, new, old)
     q, residual, jacobian = map(keep, (state.trial, *trial), (state.q, state.residual, state.jacobian))
     damping = jnp.where(better, jnp.maximum(state.damping * 0.1, 100 * eps), state.damping * 8)
-    lower, upper = _held(model, q, -_dot(residual, jacobian))
-    j = jnp.where(lower | upper, 0, jacobian)
+    rates = _rates(model, q)
+    j = jacobian if rates is None else _dot(jacobian, rates)
+    lower, upper = _held(model, q, -_dot(residual, j))
+    j = jnp.where(lower | upper, 0, j)
     gram = _dot(j, j.T)
     scale = jnp.trace(gram) / 6
     scale = jnp.where(scale > 0, scale, 1)
     factor = jnp.linalg.cholesky(gram + damping * scale * jnp.eye(6, dtype=gram.dtype))
     dq = -_dot(j.T, jax.scipy.linalg.cho_solve((factor, True), residual))
+    dq = dq if rates is None else _dot(rates, dq)
     flat = safe_norm(_dot(residual, j)) <= eps**0.5 * safe_norm(residual) * jnp.sqrt(scale)
     stuck = ~better & (state.damping > 1e6)
     trial = _within(model, integrate(model, q, dq))
@@ -196,6 +221,8 @@ def _solution_jvp(primals, tangents, *, name: str):
     rate = jnp.zeros(6, q.dtype) if rate is None else rate
     _, j = _linearised(problem, frame_evaluator(problem.model, name, LOCAL), q)
     model = problem.model
+    rates = _rates(model, q)
+    j = j if rates is None else _dot(j, rates)
     lower, upper = _held(model, q)
     limits = moved.model.limits
     rows, _ = _bounds(model)
@@ -204,6 +231,7 @@ def _solution_jvp(primals, tangents, *, name: str):
     free = jnp.where(lower | upper, 0, j)
     back = jnp.linalg.pinv(free, rtol=10 * float(jnp.finfo(q.dtype).eps) ** 0.75)
     dv = forced - _dot(back, rate + _dot(j, forced))
+    dv = dv if rates is None else _dot(rates, dv)
     return q, jax.jvp(lambda d: integrate(model, q, d), (jnp.zeros_like(dv),), (dv,))[1]
 
 

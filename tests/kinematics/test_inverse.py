@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxdyn._errors import ConvergenceError
-from jaxdyn.joints import Revolute
+from jaxdyn.joints import Planar, Revolute
 from jaxdyn.kinematics import (
     IKStatus,
     difference,
@@ -86,8 +86,12 @@ def test_out_of_reach_is_said_and_gets_as_close_as_possible():
     close(result.error, 3.5, 1e-8)  # 5 m away, 1.5 m long: a stretched arm is a singular minimum
     with pytest.raises(ConvergenceError, match="STATIONARY"):
         result.checked()
+
+
+@pytest.mark.slow
+def test_the_error_grows_along_the_line_of_sight():
     slope = jax.jit(jax.grad(lambda x: reach(elbow(), x, BENT).error))(jnp.array([3.0, 4.0]))
-    close(slope, [0.6, 0.8], 1e-6)  # the distance grows along the line of sight
+    close(slope, [0.6, 0.8], 1e-6)  # 5 m away, 1.5 m long
 
 
 def test_what_is_not_finite_is_said():
@@ -169,6 +173,7 @@ def test_derivative_is_that_of_the_solution():
     close(sum((g * d).sum() for g, d in pairs), weights @ rate)
 
 
+@pytest.mark.slow
 def test_first_derivative_of_the_elbow():
     x = jnp.array([0.9, 0.6])
     bend = lambda x: reach(elbow(), x, BENT).q[1]
@@ -205,5 +210,25 @@ def test_nothing_to_move():
     there = inverse_kinematics(model, "a", Pose.identity(), jnp.zeros(0))
     assert there.status == IKStatus.STATIONARY
     close(there.error, 1.0)
+
+
+@pytest.mark.slow
+def test_a_frame_that_no_joint_moves():
     fixed = solve(geared(), Pose(jnp.eye(3), jnp.ones(3)), jnp.zeros(2), name="base")
     assert fixed.status == IKStatus.STATIONARY
+
+
+@pytest.mark.slow
+def test_limits_of_a_planar_joint_are_those_of_its_coordinates():
+    """It slides along its own axes, turned by 1 rad here, and x alone is held at its limit; y and the angle arrive."""
+    b = ModelBuilder().add_link("cart", "world", Planar(), upper=[0.5, np.inf, np.inf])
+    model = b.build()
+    at = lambda q: frame_pose(model, jnp.asarray(q), "cart")
+    result = solve(model, at([2.0, 1.0, 1.3]), jnp.array([0.1, 0.0, 1.0]), name="cart")
+    assert result.status == IKStatus.STATIONARY
+    close(result.q, [0.5, 1.0, 1.3], 1e-7)
+    bound = lambda u: eqx.tree_at(lambda m: m.limits.upper, model, model.limits.upper.at[0].set(u))
+    follow = lambda u: solve(bound(u), at([2.0, 1.0, 1.3]), jnp.array([0.1, 0.0, 1.0]), name="cart").q
+    close(jax.jit(jax.jacfwd(follow))(0.5), [1.0, 0.0, 0.0], 1e-7)
+    inside = solve(model, at([0.4, -1.0, 2.0]), jnp.array([0.1, 0.0, 1.0]), name="cart").checked()
+    close(inside.q, [0.4, -1.0, 2.0])
