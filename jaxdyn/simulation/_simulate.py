@@ -229,7 +229,8 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
 def _adapted(rtol, atol, ts):
     """Steps adapted to tolerances, down to what time resolves: where nothing is finite they would shrink for ever.
 
-    The least step is no multiple of the spacing of numbers: diffrax accepts a step of exactly that length whatever its error.
+    The least step is no multiple of the spacing of numbers: diffrax accepts a step of just that length whatever
+    its error.
     """
     least = 3.7 * jnp.finfo(ts.dtype).eps * jnp.maximum(jnp.abs(ts[0]), jnp.abs(ts[-1]))
     return diffrax.PIDController(rtol, atol, norm=_norm, dtmin=least, force_dtmin=False)
@@ -262,7 +263,8 @@ def _projected(system: System, ts, rows: State, reached) -> State:
 def _norm(scaled):
     """Root mean square of what moves: sampled states and the log of events have no error.
 
-    What is not a number counts as infinite: limits of the next step computed from a NaN depend on how XLA compiles them.
+    What is not a number counts as infinite: limits of the next step that are computed from a NaN depend on how XLA
+    compiles them.
     """
     state = scaled.now if isinstance(scaled, Stepping) else scaled
     size = optx.rms_norm((state.q, state.v, [x for x in state.parts or () if not isinstance(x, Held)]))
