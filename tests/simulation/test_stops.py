@@ -95,6 +95,7 @@ def test_a_plastic_stop_keeps_what_nothing_pushes():
     np.testing.assert_allclose(pushed.q[-1, 0], 2.0, atol=1e-12)
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_an_impact_at_the_end_of_a_step_has_derivatives():
     """`t = 2 / v` and after it `q = 2 - e v (T - t)`; the limit is a number of the model."""

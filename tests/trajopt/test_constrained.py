@@ -69,6 +69,7 @@ def _cartesian(bounds=None):
     return Problem(Bob(jnp.asarray(G)), 1.0, start=start, end=end, running=_push, bounds=bounds, guess=guess)
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_a_pendulum_on_its_circle_is_that_in_its_angle():
     polar = VectorField(_angle, ("angle", "rate"), ("push",), jnp.asarray(G))

@@ -49,6 +49,7 @@ def agrees(dynamics, seed=0):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_a_robot_with_all_that_acts_on_it():
     model = jd.robots.cart_pole()
@@ -60,12 +61,14 @@ def _wall(p):
     return p[0] ** 2 - 0.6
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_a_robot_under_constraints():
     model = jd.robots.double_pendulum()
     agrees(ConstrainedRobot(model, jc.OnSurface("wall", jc.End("lower", (0.0, 0.0, -1.0)), _wall)))
 
 
+@pytest.mark.wide
 @pytest.mark.slow
 def test_a_batch_is_its_solves_one_by_one():
     problem = cart_pole()
