@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from jaxdyn.cli._motions import Loop
+from jaxdyn.cli._motions import LENGTH, Loop
 from jaxdyn.cli._swing import Sensitivities, Swings
 from jaxdyn.model import Model
 from jaxdyn.trajopt import Solution
@@ -248,7 +248,7 @@ def swing_up(axes: Axes, results: Results):
     """Poses of cart and pole along the optimal motion."""
     best = results.best
     t, x = np.asarray(best.t), np.asarray(best.x)
-    tip = 0.5 * np.stack([np.sin(x[:, 1]), -np.cos(x[:, 1])], axis=1) + np.stack([x[:, 0], 0 * t], axis=1)
+    tip = LENGTH * np.stack([np.sin(x[:, 1]), -np.cos(x[:, 1])], axis=1) + np.stack([x[:, 0], 0 * t], axis=1)
     shades = 0.25 + 0.75 * t / t[-1]
     for k in range(0, len(t), 2):
         axes.plot([x[k, 0], tip[k, 0]], [0, tip[k, 1]], color=BLUE, linewidth=1.4, alpha=float(shades[k]))

@@ -1,6 +1,7 @@
 """The tour: what the library does, shown on a seven-joint arm."""
 
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +44,10 @@ def tour(out: Path, size: Size | None = None) -> Report:
     size = Size() if size is None else size
     start = time.perf_counter()
     report = Report(steps=2 * size.segments + 10)
+    beside = ThreadPoolExecutor(1)  # what needs nothing of the rest is compiled on another core
     try:
+        turning = beside.submit(timed, _motions.turn, 4.0, size.turning, round(60 * size.turning) + 1)
+        swinging = beside.submit(timed, _motions.swing_up, size.intervals)
         robot = panda()
         introduce(report, robot)
         exchange(report, robot, out)
@@ -52,8 +56,8 @@ def tour(out: Path, size: Size | None = None) -> Report:
         swings = simulate(report, robot, size)
         slopes = differentiate(report, robot, size)
         fit = identify(report, robot, size)
-        loop = close(report, size)
-        best = optimise(report, size)
+        loop = close(report, size, turning)
+        best = optimise(report, size, swinging)
         report.advance("plotting")
         files = _plots.save(out, _plots.Results(robot, *swings, *slopes, fit, loop, best))
         report.section("Plots")
@@ -63,6 +67,7 @@ def tour(out: Path, size: Size | None = None) -> Report:
         verdict = "every check passed" if report.passed else "FAILED: " + "; ".join(report.failures)
         report.text(f"{verdict} in {time.perf_counter() - start:.0f} s")
     finally:
+        beside.shutdown(wait=False, cancel_futures=True)
         report.close()
     return report
 
@@ -234,30 +239,27 @@ def identify(report: Report, robot: Model, size: Size) -> _plots.Fit:
     return fit
 
 
-def close(report: Report, size: Size) -> _motions.Loop:
+def close(report: Report, size: Size, turning: Future) -> _motions.Loop:
     """A four-bar linkage that turns by Lagrange multipliers."""
     report.advance("a closed loop")
-    start = time.perf_counter()
-    loop = _motions.turn(4.0, size.turning, round(60 * size.turning) + 1)
+    loop, seconds = turning.result()
     report.section(f"Closed loop: a four-bar linkage turns for {size.turning:g} s")
-    report.row("took", f"{time.perf_counter() - start:.1f} s with compiling")
-    drift = np.abs(loop.energy - loop.energy[0]).max() / np.ptp(loop.middle[:, 1]) / 9.81
+    report.row("took", f"{seconds:.1f} s with compiling, beside the rest")
+    drift = np.abs(loop.energy - loop.energy[0]).max() / loop.energy[0]
     report.check("largest gap at the pin [m]", float(loop.gap.max()), 1e-9)
-    report.check("energy drift [kg, of the coupler's rise and fall]", float(drift), 1e-5)
+    report.check("energy drift, relative", float(drift), 1e-6)
     return loop
 
 
-def optimise(report: Report, size: Size) -> Solution:
+def optimise(report: Report, size: Size, swinging: Future) -> Solution:
     """A cart-pole swung up at the least integral of the force squared."""
     report.advance("an optimal motion")
-    start = time.perf_counter()
-    best = _motions.swing_up(size.intervals)
-    seconds = time.perf_counter() - start
+    best, seconds = swinging.result()
     report.section("Optimal motion: a pole swung up by its cart in 2 s")
     report.row(
         "method", f"Hermite-Simpson, {size.intervals} intervals, interior point: {int(best.iterations)} iterations"
     )
-    report.row("took", f"{1e3 * (best.run_seconds or 0.0):.0f} ms, {seconds:.1f} s with compiling")
+    report.row("took", f"{1e3 * (best.run_seconds or 0.0):.0f} ms, {seconds:.1f} s with compiling, beside the rest")
     report.row("cost, published", f"{float(best.cost):.4f}, {_motions.OPTIMUM} N2 s")
     report.check("relative difference", abs(float(best.cost) / _motions.OPTIMUM - 1), 1e-4)
     return best

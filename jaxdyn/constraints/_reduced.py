@@ -57,7 +57,7 @@ def reduced_dynamics(
     """
     place = (lambda y, s: chart(y)) if t is None else chart
     t = jnp.zeros((), y.dtype) if t is None else jnp.asarray(t, y.dtype)
-    q = place(y, t)
+    q = place(y, t)  # pyright: ignore[reportCallIssue]
     if jnp.shape(q) != (model.nq,) or jnp.shape(y) != jnp.shape(ydot):
         raise ShapeError(
             f"chart(y) has shape {jnp.shape(q)} and ydot {jnp.shape(ydot)}, expected {(model.nq,)}, a configuration, "
@@ -66,8 +66,8 @@ def reduced_dynamics(
     one = jnp.ones_like(t)
 
     def velocity(y, t, ydot, tick):
-        here = place(y, t)
-        return jax.jvp(lambda y, t: difference(model, here, place(y, t)), (y, t), (ydot, tick))[1]
+        here = place(y, t)  # pyright: ignore[reportCallIssue]
+        return jax.jvp(lambda y, t: difference(model, here, place(y, t)), (y, t), (ydot, tick))[1]  # pyright: ignore[reportCallIssue]
 
     j = jax.jacfwd(lambda e: velocity(y, t, e, 0 * one))(ydot)
     v, rest = jax.jvp(lambda y, t: velocity(y, t, ydot, one), (y, t), (ydot, one))

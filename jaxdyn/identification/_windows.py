@@ -114,7 +114,7 @@ def simulated(system: System, windows: Windows, sample, q0=None, v0=None) -> Any
     adjoint, dt = diffrax.ForwardMode(), step / windows.substeps
     if not (full.sampled or full.motion.projects):
         return _stepped(full, _looping(windows.solver, adjoint), q0, v, ts[0], dt, steps)[:: steps // (len(ts) - 1)]
-    run = simulate(full, q0, v, ts, dt=dt, solver=windows.solver, adjoint=adjoint, max_steps=steps + 16)
+    run = simulate(full, q0, jnp.asarray(v), ts, dt=dt, solver=windows.solver, adjoint=adjoint, max_steps=steps + 16)
     return run.q
 
 

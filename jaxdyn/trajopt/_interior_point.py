@@ -131,7 +131,7 @@ def scaled(values: Values, d: Slopes, scale) -> tuple[Values, Slopes]:
 
 
 def _empty(program: Program, limits, mu) -> Loop:
-    s, m = inside(limits, *(jnp.where(jnp.isfinite(x), x, 0) for x in program.guess()), mu)
+    s, m = inside(limits, *(jnp.where(jnp.isfinite(x), x, 0) for x in program.guess()), mu)  # pyright: ignore[reportCallIssue]
     dtype = s.dtype
     zeros = lambda tree: jax.tree.map(lambda x: jnp.zeros(x.shape, dtype), tree)
     values = zeros(jax.eval_shape(program.values, s, m))

@@ -146,9 +146,9 @@ class _Sparse(NamedTuple):
         i, j = (np.concatenate(x) for x in zip(*both, strict=True))
         low, high = program.limits()
         zero = np.zeros(n * nc + n0 + nN)
-        limits = tuple(np.concatenate([zero, np.ravel(x.rows), np.ravel(x.end)]) for x in (low, high))
+        low, high = (np.concatenate([zero, np.ravel(x.rows), np.ravel(x.end)]) for x in (low, high))
         jacobian = np.concatenate(rows), np.concatenate(cols)
-        return cls(nodes, ns, nm, (nc, n0, nN, nr, ne), limits, jacobian, (i[i >= j], j[i >= j]), i >= j)
+        return cls(nodes, ns, nm, (nc, n0, nN, nr, ne), (low, high), jacobian, (i[i >= j], j[i >= j]), i >= j)
 
     def split(self, w):
         """The variables s and m, as views."""

@@ -148,7 +148,8 @@ def _descended(problem: Problem, z: _Unknowns, m: Multipliers, method, tolerance
     def move(state):
         z, memory, _, k = state
         cost, gradient = jax.value_and_grad(value)(z)
-        change, memory = update(gradient, memory, z, value=cost, grad=gradient, value_fn=value)
+        extra: Any = {"value": cost, "grad": gradient, "value_fn": value}  # for optimisers that search along a line
+        change, memory = update(gradient, memory, z, **extra)
         new = _projected(problem, jax.tree.map(jnp.add, z, change))
         sound = jnp.all(jnp.isfinite(new.u)) & jnp.all(jnp.isfinite(new.start))
         kept = jax.tree.map(lambda a, b: jnp.where(sound, a, b), new, z)
