@@ -239,7 +239,7 @@ def loop(axes: Axes, results: Results):
     axes.plot(*now.T, color=INK, linewidth=3, solid_capstyle="round", zorder=4)
     axes.plot(*now.T, "o", color="white", markeredgecolor=INK, markersize=5.5, zorder=5)
     axes.set(aspect="equal")
-    dress(axes, "Four-bar linkage, closed by multipliers", "x [m]", "y [m]")
+    dress(axes, "Four-bar linkage", "x [m]", "y [m]")
     axes.legend(fontsize=8, frameon=False, loc="lower left")
     axes.margins(y=0.2)
 
