@@ -21,6 +21,20 @@ def pytest_configure(config):
         os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=0 {os.environ.get('XLA_FLAGS', '')}".strip()
 
 
+def _continuous() -> set[str]:
+    """The slow tests that CI runs: second words of the lines of the list."""
+    lines = Path(__file__).with_name("continuous.txt").read_text(encoding="utf-8").splitlines()
+    return {line.split(None, 1)[1] for line in lines if line and not line.startswith("#")}
+
+
+def pytest_collection_modifyitems(items):
+    """What is slow and not on the list is wide."""
+    listed = _continuous()
+    for item in items:
+        if item.get_closest_marker("slow") and item.nodeid not in listed:
+            item.add_marker(pytest.mark.wide)
+
+
 @pytest.fixture(autouse=True)
 def programs_are_forgotten():
     """Forgets compiled programs before they fill the process.
