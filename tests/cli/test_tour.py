@@ -37,6 +37,7 @@ def test_small_tour(tmp_path):
     assert set(found) - set(pictures) == {"panda.urdf"}
 
 
+@pytest.mark.slow
 def test_figures_come_from_the_robot(capsys):
     robot = panda()
     _tour.evaluate(Report(1), robot)
@@ -47,6 +48,7 @@ def test_figures_come_from_the_robot(capsys):
     np.testing.assert_allclose([float(x) for x in moments], expected, rtol=5e-3)
 
 
+@pytest.mark.slow
 def test_swings_start_where_they_are_let_go():
     robot = panda()
     q, v = _swing.starts(robot, 3)

@@ -19,6 +19,7 @@ def _errors(q, v, length=1.3):
     return ev.residuals(four_bar(length), loop, x), ev.rates(four_bar(length), loop, x)
 
 
+@pytest.mark.slow
 def test_closes_from_afar():
     end = close(1.3, jnp.array([0.4, 0.9, -0.3]), jnp.array([1.0, 0.0, 0.0])).checked()
     g, rate = _errors(end.q, end.v)

@@ -142,6 +142,7 @@ def test_against_pinocchio(floating):
     assert relative_error(-got.multiplier("point"), data[1].contact_force.linear) < 1e-9
 
 
+@pytest.mark.slow
 def test_dependent_rows_leave_the_acceleration_alone():
     model, loop = four_bar(), four_bar_closure()
     q, v = _on_four_bar()

@@ -37,6 +37,7 @@ def acceleration(law, t, q, v):
 STATES = [(0.3, np.array([0.2, -0.4]), np.array([1.0, -0.5])), (1.1, np.array([-2.0, 3.0]), np.array([-3.0, 2.0]))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("t", "q", "v"), STATES)
 def test_errors_obey_the_equations_of_the_laws(t, q, v):
     qd, vd, ad = swing_rates(t)

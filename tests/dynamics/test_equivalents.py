@@ -80,6 +80,7 @@ def test_same_as_simpler_joints(name):
     assert relative_error(call("mass_matrix", ours, q), call("mass_matrix", simple, q)) < TOLERANCE
 
 
+@pytest.mark.slow
 def test_planar_is_two_slides_and_a_turn():
     """The slides move along fixed axes, the planar joint's velocity is along turned ones."""
     ours = _robot([Planar()]).build()
@@ -93,6 +94,7 @@ def test_planar_is_two_slides_and_a_turn():
     assert relative_error(call("mass_matrix", ours, q), turn.T @ call("mass_matrix", simple, q) @ turn) < TOLERANCE
 
 
+@pytest.mark.slow
 def test_screw_is_a_slide_geared_to_a_turn():
     ours = _robot([Helical(AXIS, 0.3)]).build()
     geared = _robot([Revolute(AXIS), Prismatic(AXIS)]).add_mimic("l1_joint", "l0_joint", ratio=0.3).build()

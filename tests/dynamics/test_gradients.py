@@ -112,6 +112,7 @@ def test_no_silent_zero(robot, name):
         assert np.any(np.asarray(x) != 0) != free, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rnea", *(pytest.param(x, marks=pytest.mark.slow) for x in FUNCTIONS if x != "rnea")])
 def test_vmap_is_a_loop(name):
     """Over states with a shared robot, and over robots with a shared state."""

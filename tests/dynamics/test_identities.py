@@ -81,6 +81,7 @@ def test_two_routes_of_forward_dynamics_agree(robot):
     assert relative_error(_crba_solve(*args), call("forward_dynamics", *args)) < TOLERANCE
 
 
+@pytest.mark.slow
 @robots
 def test_power_balance(robot):
     """`d(T + U)/dt = tau . v + sum of external wrench . velocity`."""

@@ -48,6 +48,7 @@ def _two_tr_motion(m, q, v, a):
     return exponential_jacobian(m, q, "tool"), moving_jacobian(m, q, "tool"), exponential_motion(m, q, v, a, "tool")
 
 
+@pytest.mark.slow
 def test_jacobians_are_equation_36():
     """Rows of its transposes, linear half first there; the first of (n)J is `(cos, -sin, 0)`, printed with `-cos`."""
     (q, _, _), _, (base, moving, _) = _two_tr()

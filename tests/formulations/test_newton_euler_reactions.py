@@ -48,6 +48,7 @@ def _slides(m):
     return np.array([isinstance(m.joint(m.joint_names[link]).joint, jd.joints.Prismatic) for link in m.topology.bodies])
 
 
+@pytest.mark.slow
 def test_forms_give_the_motion_of_the_mass_centres():
     """Equations 20.32 to 20.35."""
     m, (_, v, a, _) = _robot()

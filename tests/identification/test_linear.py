@@ -24,6 +24,7 @@ ARM = arm()
 START = disturbed(ARM)
 
 
+@pytest.mark.slow
 def test_exact_efforts_give_the_true_base_parameters():
     t, q, v, a = motion(ARM.nv, seed=1)
     log, unseen = log_of(ARM), Log(t, q, v, a, efforts(ARM, q, v, a), "unseen")

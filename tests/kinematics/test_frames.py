@@ -99,6 +99,7 @@ def test_poses_of_all_links(robot):
         close(poses[name].translation, want.translation)
 
 
+@pytest.mark.slow
 @cases
 def test_motion_of_frames_agrees_with_pinocchio(robot):
     model, oracle, (q, v, a) = case(robot)
@@ -194,6 +195,7 @@ def geared():
     return b.build()
 
 
+@pytest.mark.slow
 def test_mimicking_joints():
     model = geared()
     q, v, a = jnp.array([0.3, -0.4]), jnp.array([1.0, 2.0]), jnp.array([0.5, -1.0])

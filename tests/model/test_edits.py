@@ -81,6 +81,7 @@ def test_joints_geared_to_a_locked_one_are_locked_with_it():
     np.testing.assert_allclose(part, full, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_reducing_keeps_the_named_joints_only():
     q = STATE[0]
     small = reduce_joints(TREE, ["d_joint", "a_joint"], q)

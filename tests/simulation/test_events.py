@@ -21,6 +21,7 @@ def drop(h, v=0.0, ts=TS, events=(FLOOR,), **options):
     return simulate(ball(), jnp.array([1.0]) * h, jnp.array([1.0]) * v, ts, events=events, **options)
 
 
+@pytest.mark.slow
 def test_first_impact():
     tr = drop(1.0, dt=0.3)
     assert abs(tr.events.time[0] - FIRST) < 1e-12
