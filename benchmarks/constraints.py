@@ -1,6 +1,9 @@
 """Constrained motion: error against time on four published problems, and cost against the number of loops.
 
 python benchmarks/constraints.py [--quick] [--json FILE] [--core N] [--loops 1 2 5 10 20]
+
+Four tables: work and precision, for each way to stay on the constraint; one acceleration and one projection; rollouts of
+a fixed step; and how far four mechanisms leave their constraints in 100 s. Processor time of one core.
 """
 
 import argparse
@@ -87,26 +90,51 @@ def bricard():
 PROBLEMS = {"A01 pendulum": pendulum, "A02 two squares": squares, "A03 squeezer": squeezer, "A04 Bricard": bricard}
 
 
-def precision_rows(name: str, tolerances=TOLERANCES, repetitions: int = 3) -> list[dict]:
-    """One problem at several tolerances: error, steps and seconds; compiled once."""
+def remedies():
+    """Ways to stay on the constraint, the default first; rates in 1/s about as fast as the problems."""
+    import jaxdyn.constraints as jc
+
+    return {
+        "projection": jc.Projection(),
+        "Baumgarte": jc.Baumgarte(20.0),
+        "GGL": jc.GearGuptaLeimkuhler(20.0),
+    }
+
+
+#: the squeezer moves in milliseconds: what dies out at 20 / s has not by then
+FASTER = {"A03 squeezer": 100.0}
+
+
+def precision_rows(name: str, remedy: str = "projection", tolerances=TOLERANCES, repetitions: int = 3) -> list[dict]:
+    """One problem with one remedy at several tolerances: error, what the constraint is off by, steps and seconds.
+
+    Compiled once. `off` is at the end; after a projection that is rounding.
+    """
     import jax
     import jax.numpy as jnp
     import numpy as np
 
     import jaxdyn as jd
     import jaxdyn.constraints as jc
+    from jaxdyn.constraints import _evaluate as ev
     from jaxdyn.simulation import System
 
     model, constraints, q, v, end, parts, seen, want = PROBLEMS[name]()
-    system = System(model, parts, jc.ConstrainedMotion(constraints))
+    stabilised = jax.tree.map(lambda rate: rate * FASTER.get(name, 1.0), remedies()[remedy])
+    system = System(model, parts, jc.ConstrainedMotion(constraints, stabilised))
     ts = jnp.array([0.0, end])
     run = lambda tol: jax.block_until_ready(jd.simulate(system, q, v, ts, rtol=tol, atol=tol))
+
+    @jax.jit
+    def off(q):
+        return jnp.abs(ev.residuals(model, constraints, ev.evaluated(model, end, q, jnp.zeros_like(v)))).max()
+
     start = time.process_time()
     run(1e-2)
     compile_s = time.process_time() - start
     out = []
     for tol in tolerances:
-        path = run(tol).checked()
+        path = run(tol)
         times = []
         for _ in range(repetitions):
             start = time.process_time()
@@ -115,8 +143,8 @@ def precision_rows(name: str, tolerances=TOLERANCES, repetitions: int = 3) -> li
         error = float(np.abs(np.asarray(seen(model, path.q[-1])) - np.asarray(want)).max())
         steps = int(path.num_steps)
         out.append(
-            {"problem": name, "tolerance": tol, "error": error, "steps": steps, "seconds": min(times)}
-            | {"us_per_step": 1e6 * min(times) / steps, "compile_s": compile_s}
+            {"problem": name, "remedy": remedy, "tolerance": tol, "error": error, "off": float(off(path.q[-1]))}
+            | {"steps": steps, "seconds": min(times), "us_per_step": 1e6 * min(times) / steps, "compile_s": compile_s}
         )
     return out
 
@@ -152,6 +180,41 @@ def loop_rows(loops, effort: Effort, batches=(1, 256)) -> list[dict]:
     return out
 
 
+def rollout_rows(loops, effort: Effort, batches=(1, 64), steps: int = 50, chosen=None) -> list[dict]:
+    """Cost of a step of n squares in a row, in rollouts of a fixed step, for each remedy, us a step and sample."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    import jaxdyn as jd
+    import jaxdyn.constraints as jc
+    from jaxdyn.simulation import System
+
+    out = []
+    for n in loops:
+        model, loop, q, v, *_ = squares(n)
+        ts = jnp.array([0.0, 1e-3 * steps])
+        for name in remedies() if chosen is None else chosen:
+            motion = jc.ConstrainedMotion(loop, remedies()[name])
+            run = lambda q, v, m=motion, ts=ts, model=model: jd.simulate(System(model, (), m), q, v, ts, dt=1e-3).q
+            for size in sorted(batches, reverse=True):
+                states = [jnp.asarray(np.tile(x, (size, 1))) if size > 1 else x for x in (q, v)]
+                call = jax.vmap(run) if size > 1 else run
+                _, compile_s, best, _ = measure_jax(call, tuple(states), size * steps, effort)
+                out.append(
+                    {"remedy": name, "loops": n, "batch": size, "us_per_step": best, "us_per_loop": best / n}
+                    | {"compile_s": compile_s}
+                )
+    return out
+
+
+def drift_rows(seconds: int) -> list[dict]:
+    """Residual and rate of closed mechanisms at the ends of steps, and the change of energy, with every default."""
+    from tests.constraints._drift import LINKAGES, drift
+
+    return [drift((name,), seconds) for name in LINKAGES]
+
+
 def table(rows: list[dict]) -> str:
     """Rows of one kind, aligned."""
     text = [[_written(x) for x in row.values()] for row in rows]
@@ -166,7 +229,7 @@ def _written(x) -> str:
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two tolerances, three numbers of loops")
+    parser.add_argument("--quick", action="store_true", help="two tolerances, the default remedy, three numbers of loops")
     parser.add_argument("--loops", nargs="+", type=int, default=[1, 2, 5, 10, 20])
     parser.add_argument("--json", metavar="FILE", help="write the rows to a file as well")
     parser.add_argument("--core", type=int, default=-1, help="core to run on (default: the last one)")
@@ -176,13 +239,20 @@ def main(argv=None):
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     tolerances = TOLERANCES[1::2] if args.quick else TOLERANCES
     loops = args.loops[::2] if args.quick else args.loops
-    print(f"float64, core {core}, processor time; default solver and stabilisation\n")
-    precise = [row for name in PROBLEMS for row in precision_rows(name, tolerances)]
-    print(table(precise), "\n")
-    costs = loop_rows(loops, Effort(0.1 if args.quick else 0.5, 5, time.process_time))
-    print(table(costs))
+    print(f"float64, core {core}, processor time; default solver\n")
+    effort = Effort(0.1 if args.quick else 0.5, 5, time.process_time)
+    chosen = ("projection",) if args.quick else tuple(remedies())
+    precise = [row for name in PROBLEMS for remedy in chosen for row in precision_rows(name, remedy, tolerances)]
+    print(table(precise), "\n", flush=True)
+    costs = loop_rows(loops, effort)
+    print(table(costs), "\n", flush=True)
+    rollouts = rollout_rows(loops[:3], effort)
+    print(table(rollouts), "\n", flush=True)
+    drifts = drift_rows(10 if args.quick else 100)
+    print(table(drifts))
     if args.json:
-        Path(args.json).write_text(json.dumps({"precision": precise, "loops": costs}, indent=1), encoding="utf-8")
+        rows = {"precision": precise, "loops": costs, "rollouts": rollouts, "drift": drifts}
+        Path(args.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

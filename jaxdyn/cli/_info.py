@@ -13,18 +13,20 @@ from jaxdyn.model import Closure, Model
 _FIXED = "Fixed"
 
 
-def read_model(path: Path, floating_base: bool, package_dirs: Sequence[Path]) -> Model:
+def read_model(path: Path, floating_base: bool, package_dirs: Sequence[Path], *, allow_absolute=False) -> Model:
     """The model in a URDF (.urdf), an MJCF (.xml, .mjcf) or a saved file (any other ending).
 
-    `package_dirs` are the folders of meshes of a URDF, and those that an MJCF may read besides its own.
+    `package_dirs` are the folders of meshes of a URDF, and those that an MJCF may read besides its own;
+    `allow_absolute` lets names of meshes of a URDF be absolute paths.
     """
     kind = path.suffix.lower()
     if kind == ".urdf":
-        return load_urdf(path, floating_base=floating_base, package_dirs=package_dirs)
+        return load_urdf(path, floating_base=floating_base, package_dirs=package_dirs, allow_absolute=allow_absolute)
     mjcf = kind in (".xml", ".mjcf")
-    if floating_base or (package_dirs and not mjcf):
+    if floating_base or allow_absolute or (package_dirs and not mjcf):
         raise ModelError(
-            f"{path}: --floating-base and --package-dir are for files that end in .urdf, the latter for MJCF too"
+            f"{path}: --floating-base, --allow-absolute and --package-dir are for files that end in .urdf, "
+            "the last for MJCF too"
         )
     if mjcf:
         return load_mjcf(path, roots=package_dirs)

@@ -29,6 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument(
         "--package-dir", type=Path, action="append", default=[], metavar="DIR", help="where meshes of a URDF are"
     )
+    info.add_argument("--allow-absolute", action="store_true", help="meshes of a URDF may be absolute paths")
     info.set_defaults(run=_info)
     simulate = commands.add_parser("simulate", help="motion of a robot from a file or from the shelf")
     add_simulate_arguments(simulate)
@@ -58,7 +59,8 @@ def _info(arguments: argparse.Namespace) -> int:
     from jaxdyn.cli._info import describe, read_model
 
     try:
-        print(describe(read_model(arguments.file, arguments.floating_base, arguments.package_dir)))
+        where = {"package_dirs": arguments.package_dir, "allow_absolute": arguments.allow_absolute}
+        print(describe(read_model(arguments.file, arguments.floating_base, **where)))
     except JaxdynError as error:
         print(f"jaxdyn info: {' '.join(str(error).split())}", file=sys.stderr)
         return 1

@@ -14,7 +14,6 @@ from jaxdyn._errors import ModelError, ShapeError, check_shape
 from jaxdyn._types import Array, Float
 from jaxdyn.constraints import ConstrainedMotion
 from jaxdyn.dynamics import FreeMotion
-from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Model
 from jaxdyn.simulation._events import Event, empty_log
 from jaxdyn.simulation._inputs import with_effort
@@ -145,12 +144,7 @@ def _check_solver(solver, system: System, dt, controller):
     if fixed and dt is None and controller is None:
         raise ModelError(f"{type(solver).__name__} has no error estimate to adapt its steps to; give a step dt=...")
     if isinstance(solver, MomentumForm) and not has_vector_coordinates(system.model):
-        views = [system.model.joint(n) for n in system.model.joint_names]
-        names = [v.name for v in views if not has_vector_rate(v.joint)]
-        raise ModelError(
-            f"MomentumForm needs coordinates with qdot = v, which joints {names} do not have; "
-            "use Variational() or a Runge-Kutta method such as diffrax.Tsit5()"
-        )
+        OnManifold(solver.solver)  # refuses what keeps past iterates
     if isinstance(solver, MomentumForm | Variational):
         _check_motion(type(solver).__name__, system.motion)
 
@@ -198,7 +192,7 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
     hooked = bool(system.sampled) or system.motion.projects or bool(events)
     forward = jnp.all(jnp.diff(ts) >= 0)  # times that are traced cannot be refused
     y0: Any = system.initial(jnp.where(forward, q0, jnp.nan), v0, ts[0])
-    if not has_vector_coordinates(system.model) and not isinstance(solver, OnManifold | Variational):
+    if not has_vector_coordinates(system.model) and not isinstance(solver, OnManifold | Variational | MomentumForm):
         solver = OnManifold(solver)
     if controller is None:
         fixed = dt is not None

@@ -18,6 +18,9 @@ from jaxdyn.trajopt._mpc import ModelPredictive as ModelPredictive
 from jaxdyn.trajopt._mpc import Planned as Planned
 from jaxdyn.trajopt._mpc import WarmILQR as WarmILQR
 from jaxdyn.trajopt._mpc import WarmInteriorPoint as WarmInteriorPoint
+from jaxdyn.trajopt._multi_start import MultiStart as MultiStart
+from jaxdyn.trajopt._multi_start import draw_guesses as draw_guesses
+from jaxdyn.trajopt._multi_start import multi_start as multi_start
 from jaxdyn.trajopt._path_timing import TimedPath as TimedPath
 from jaxdyn.trajopt._path_timing import TimingStatus as TimingStatus
 from jaxdyn.trajopt._path_timing import time_path as time_path

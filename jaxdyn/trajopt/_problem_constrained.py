@@ -3,8 +3,10 @@
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.scipy.linalg import block_diag
 
 from jaxdyn._errors import ModelError
@@ -54,14 +56,22 @@ class ConstrainedRobot(AbstractConstrainedDynamics, AbstractImplicit):
     num_forces: int = eqx.field(static=True)
     num_invariants: int = eqx.field(static=True)
 
-    def __init__(self, model: Model, constraints: Any, actuated: tuple[str, ...] | None = None, at: Any = None):
+    def __init__(
+        self,
+        model: Model,
+        constraints: Any,
+        actuated: tuple[str, ...] | None = None,
+        at: Any = None,
+        rank: int | None = None,
+    ):
         """`actuated` as for `Robot`; `at` is a configuration in which independent rows are told from dependent ones, by
-        default the neutral one."""
+        default the neutral one. `rank` is how many are independent: found there from concrete numbers; inside of
+        `jax.jit` or `jax.vmap`, where a model of several rows has none, it is to be given."""
         _check_coordinates(model)
         self.model, self.constraints = model, as_constraints(constraints)
         columns = actuated_columns(model, actuated)
         self.inputs = jnp.asarray(np.eye(model.nv)[:, columns], model.dtype)
-        self.basis = _basis(model, self.constraints, neutral(model) if at is None else jnp.asarray(at))
+        self.basis = _basis(model, self.constraints, neutral(model) if at is None else jnp.asarray(at), rank)
         rank, rows = self.basis.shape
         holonomic = holonomic_rows(model, self.constraints)
         if rank < rows and not holonomic.all():
@@ -122,10 +132,24 @@ class ConstrainedRobot(AbstractConstrainedDynamics, AbstractImplicit):
         return Constrained(jnp.concatenate([at.v, a]), forces, invariants, correction)
 
 
-def _basis(model: Model, constraints, q) -> Any:
-    """Rows that span those of the Jacobian: all of them, or left singular vectors."""
-    jacobian = linearised(model, constraints, evaluated(model, 0.0, q, jnp.zeros(model.nv, q.dtype)))[0]
-    u, s, _ = np.linalg.svd(np.asarray(jacobian))
-    rank = int((s > 1e-6 * max(s.max(initial=0), 1e-300)).sum())
-    full = rank == jacobian.shape[0]
-    return jnp.asarray(np.eye(rank) if full else u[:, :rank].T, model.dtype)
+def _basis(model: Model, constraints, q, rank: int | None) -> Any:
+    """Rows that span those of the Jacobian: all of them, or left singular vectors; constant to differentiation."""
+    rows = holonomic_rows(model, constraints).size
+    whole = jnp.eye(rows, dtype=model.dtype)
+    if rows == 1 and rank is None:
+        return whole
+    still = evaluated(model, 0.0, jax.lax.stop_gradient(q), jnp.zeros(model.nv, q.dtype))
+    # the value alone, which is concrete inside of jax.grad
+    u, s, _ = jnp.linalg.svd(jax.lax.stop_gradient(linearised(model, constraints, still)[0]))
+    if not isinstance(s, Tracer):
+        s = np.asarray(s)
+        found = int((s > 1e-6 * max(s.max(initial=0), 1e-300)).sum())
+        if rank not in (None, found):
+            raise ModelError(f"rank={rank} is given, but {found} of {rows} rows of constraints are independent here")
+        rank = found
+    if rank is None:
+        raise ModelError(
+            f"which of {rows} rows of constraints are independent cannot be seen from a model that is traced; give "
+            "ConstrainedRobot their number, rank=..., which is num_forces of one made outside of jax.jit"
+        )
+    return whole if rank == rows else u[:, :rank].T.astype(model.dtype)

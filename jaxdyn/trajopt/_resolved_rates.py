@@ -7,6 +7,7 @@ least squares, finite, and the status says so.
 
 import enum
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -133,22 +134,30 @@ def follow_frame(
     """The control functions of the joints for a frame that moves along `path(t) -> Pose`, integrated from q0.
 
     `qdot = J^# (V + gain e)` by a Runge-Kutta step of fourth order between `times` (s); the gain (1/s) takes away the
-    error e of the start and of integration. Other arguments are those of `resolved_rates`.
+    error e of the start and of integration. Accelerations are those of the same motion,
+    `a = J^# (dV/dt + gain de/dt - dJ/dt v)`. Other arguments are those of `resolved_rates`.
     """
     q0 = check_shape("q0", q0, (model.nq,))
     chosen = jnp.eye(6, dtype=q0.dtype) if rows is None else rows
 
+    resolved = partial(resolved_rates, rows=chosen, inverse=inverse, tolerance=tolerance, damping=damping)
+
+    def missing(t, q):
+        return pose_error(frame_pose(model, q, name), wanted(path, t).pose)
+
     def rates(t, q):
-        want = wanted(path, t)
-        e = pose_error(frame_pose(model, q, name), want.pose)
-        at = (chosen @ (want.velocity + gain * e), chosen @ want.acceleration)
-        found = resolved_rates(model, q, name, *at, rows=chosen, inverse=inverse, tolerance=tolerance, damping=damping)
-        return found, chosen @ e
+        return resolved(model, q, name, chosen @ (wanted(path, t).velocity + gain * missing(t, q))).v
+
+    def moving(t, q):
+        want, v = wanted(path, t), rates(t, q)
+        e, rate = jax.jvp(lambda s: missing(t + s, integrate(model, q, s * v)), (0 * t,), (jnp.ones_like(t),))
+        at = chosen @ (want.velocity + gain * e), chosen @ (want.acceleration + gain * rate)
+        return resolved(model, q, name, *at), chosen @ e
 
     def step(q, row):
         t, h = row
-        found, e = rates(t, q)
-        slope = lambda t, dv: rates(t, integrate(model, q, dv))[0].v
+        found, e = moving(t, q)
+        slope = lambda t, dv: rates(t, integrate(model, q, dv))
         k2 = slope(t + h / 2, h / 2 * found.v)
         k3 = slope(t + h / 2, h / 2 * k2)
         k4 = slope(t + h, h * k3)

@@ -1,5 +1,6 @@
 """From a rough state to the nearest one on the constraints."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -42,6 +43,19 @@ def test_says_which_closure_cannot_close():
     end = close(3.0, jnp.array([0.4, 0.9, -0.3]), jnp.zeros(3))  # longer than all other bars together
     assert int(end.status) != jc.AssemblyStatus.CLOSED
     with pytest.raises(jd.ConvergenceError, match="'loop' does not close"):
+        end.checked()
+
+
+@pytest.mark.slow
+def test_says_which_of_several_closures_cannot_close():
+    """Two linkages side by side, the second with a pin that its bars do not reach; the first closes from a rough start."""
+    pair = jd.merge(jd.robots.four_bar(), jd.robots.four_bar(), prefix="other_")
+    where = lambda m: m.closures[1].translations
+    torn = eqx.tree_at(where, pair, 3 * where(pair))
+    end = jax.jit(jc.assemble)(torn, jc.described_constraints(torn), jnp.array([0.1, -0.1, 0.05] * 2))
+    assert end.names == ("pin", "other_pin")
+    assert end.errors[0] < 1e-6 < 0.1 < end.errors[1]
+    with pytest.raises(jd.ConvergenceError, match="'other_pin' does not close"):
         end.checked()
 
 

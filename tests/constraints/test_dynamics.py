@@ -1,5 +1,6 @@
 """Accelerations and multipliers under constraints, against other routes and Pinocchio."""
 
+import dataclasses
 import functools as ft
 
 import equinox as eqx
@@ -155,6 +156,21 @@ def test_dependent_rows_leave_the_acceleration_alone():
     assert_allclose(2 * twice.multiplier("loop"), once.multiplier("loop"), atol=1e-10)
 
 
+@pytest.mark.slow
+def test_a_batch_of_models_and_closures():
+    """Couplers of different lengths in one call, each as it is alone."""
+    lengths = jnp.array([1.2, 1.3, 1.45])
+    models, loops = jax.vmap(four_bar)(lengths), jax.vmap(four_bar_closure)(lengths)
+    q, v, tau = (jnp.asarray(x) for x in np.random.default_rng(0).normal(size=(3, 3, 3)))
+    many = jax.jit(jax.vmap(jc.constrained_dynamics))(models, (loops,), q, v, tau)
+    assert_allclose(many.rank, 2)
+    for k in range(3):
+        one = solve(four_bar(lengths[k]), (four_bar_closure(lengths[k]),), q[k], v[k], tau[k])
+        assert_allclose(many.a[k], one.a, atol=1e-11)
+        assert_allclose(many.multipliers[k], one.multipliers, atol=1e-10)
+        assert_allclose(many.wrenches[k], one.wrenches, atol=1e-10)
+
+
 @ft.cache
 def _on_four_bar():
     start = jnp.array([0.4, 0.9, -0.3]), jnp.array([1.0, 0.0, 0.0])
@@ -164,29 +180,35 @@ def _on_four_bar():
 
 @pytest.mark.slow
 def test_gradients_in_everything():
-    q, v = _on_four_bar()
-    loops = (four_bar_closure(), four_bar_closure(name="again"))
+    """Every leaf of the model and of the closures, the state, efforts and wrenches, all at once along one direction.
 
-    def score(length, mass, q, v, tau):
-        model = eqx.tree_at(lambda m: m.links.mass, four_bar(length), mass)
-        constraints = (four_bar_closure(length), four_bar_closure(length, name="again"))
-        d = jc.constrained_dynamics(model, constraints, q, v, tau)
-        return d.a @ jnp.array([0.3, -1.0, 0.7]) + d.multipliers @ jnp.linspace(-0.1, 0.1, 10) + d.wrenches.sum()
+    A loop in space, closed twice by the same numbers, so that three rows of six repeat others.
+    """
+    model = random_model(3, 4, kinds=("revolute",), branching=0.0)
+    q, v, tau, external = random_state(model, 2)
+    loop = jc.PointClosure("loop", ("l3", (0.1, 0.2, 0.3)), ("l0", (0.3, 0.1, 0.0)))
+    leaves, rest = eqx.partition((model, loop, q, v, tau, external), eqx.is_inexact_array)
 
-    assert len(loops) == 2
-    args = (jnp.asarray(1.3), four_bar().links.mass, q, v, jnp.array([0.3, -0.2, 0.1]))
-    value = jax.jit(score)
-    reverse = jax.jit(jax.grad(score, range(5)))(*args)
+    def score(leaves):
+        model, loop, *state = eqx.combine(leaves, rest)
+        d = jc.constrained_dynamics(model, (loop, dataclasses.replace(loop, name="again")), *state)
+        weights = lambda x: jnp.sin(1.0 + jnp.arange(x.size))
+        return sum(x.ravel() @ weights(x) for x in (d.a, d.multipliers, d.wrenches)), d.rank
+
     rng = np.random.default_rng(1)
-    # moves that keep the rank: length and q break the closure, but not the dependence of its rows
-    direction = [jnp.asarray(rng.normal(size=x.shape)) for x in args]
-    step = 1e-6
-    at = lambda s: value(*(x + s * d for x, d in zip(args, direction, strict=True)))
-    slope = (at(step) - at(-step)) / (2 * step)
-    total = sum(jnp.vdot(g, d) for g, d in zip(reverse, direction, strict=True))
-    assert_allclose(total, slope, rtol=1e-6)
-    forward = jax.jvp(score, args, tuple(direction))[1]
-    assert_allclose(total, forward, rtol=1e-9)
+    way = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), leaves)
+    moved = lambda s: jax.tree.map(lambda x, d: x + s * d, leaves, way)
+    slope = jax.jit(jax.vmap(lambda s: jax.value_and_grad(score, has_aux=True)(moved(s))))
+    h = 1e-4
+    steps = jnp.array([0.0, h, -h, 2 * h, -2 * h])
+    (value, rank), gradient = slope(steps)
+    want = (8 * (value[1] - value[2]) - value[3] + value[4]) / (12 * h)
+    assert np.all(rank == 3)
+    assert abs(want) > 0.1
+    reverse = sum(jnp.vdot(g[0], d) for g, d in zip(*map(jax.tree.leaves, (gradient, way)), strict=True))
+    assert_allclose(reverse, want, rtol=1e-7)
+    forward = jax.jit(lambda: jax.jvp(lambda x: score(x)[0], (leaves,), (way,))[1])()
+    assert_allclose(forward, reverse, rtol=1e-10)
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""The pose that is nearest on a constraint, and its derivatives in the constraint's numbers."""
+"""Derivatives in the numbers of constraints of all types, and of the pose that is nearest on one."""
+
+import dataclasses
 
 import equinox as eqx
 import jax
@@ -9,6 +11,10 @@ from numpy.testing import assert_allclose
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
+from jaxdyn.constraints import _evaluate as ev
+from jaxdyn.spatial import Pose
+from tests.constraints._cases import every_type
+from tests.oracles import random_model, random_state
 
 
 class Bowl(eqx.Module):
@@ -19,6 +25,70 @@ class Bowl(eqx.Module):
 
     def __call__(self, p):
         return p[2] - self.depth * (p[0] ** 2 + p[1] ** 2) - jnp.sin(self.waves @ p)
+
+
+class Screw(eqx.Module):
+    """A motion with numbers of its own."""
+
+    rate: jax.Array
+
+    def __call__(self, t):
+        turn = jnp.stack([jnp.cos(self.rate * t), 0 * t, 0 * t, jnp.sin(self.rate * t)])
+        return Pose.from_quaternion(turn, jnp.stack([t, self.rate * t**2, 1 + t]))
+
+
+class Wave(eqx.Module):
+    """A function of time, and a matrix over velocities, with a number."""
+
+    size: jax.Array
+
+    def __call__(self, *x):
+        return self.size * jnp.sin(x[-1]) * (1 if len(x) == 1 else jnp.cos(x[0])[None])
+
+
+def _with_numbers(nv):
+    """`every_type` with functions that have leaves, and the types on coordinates besides."""
+    base = ("l1", (0.1, 0.2, 0.0), (0.8, 0.1, 0.2, -0.1))
+    kinds = {c.name: dataclasses.replace(c, base=jc.End(*base)) if hasattr(c, "base") else c for c in every_type()}
+    bowl = Bowl(jnp.array(0.3), jnp.array([0.2, 0.5, 0.1]))
+    kinds["bowl"] = jc.OnSurface("bowl", kinds["bowl"].frame, bowl, kinds["bowl"].base)
+    kinds["carried"] = jc.PrescribedFrame("carried", kinds["carried"].frame, Screw(jnp.array(0.8)), base)
+    kinds["given"] = jc.Pfaffian("given", Wave(jnp.array(0.6)))
+    kinds["gear"] = jc.JointCoupling("gear", "l1_joint", "l0_joint", (0.1, 0.5, -0.2))
+    kinds["driven"] = jc.PrescribedCoordinate("driven", "l2_joint", Wave(jnp.array(0.7)))
+    return tuple(kinds.values())
+
+
+@pytest.mark.slow
+def test_derivatives_in_every_number():
+    """Of every type of constraint: residual, Jacobian, drift and bias together, one leaf at a time.
+
+    Each leaf by itself, so that none hides behind another, along a direction of its own; all differences in one call.
+    """
+    model = random_model(5, 8, kinds=("revolute", "prismatic"), branching=0.6)
+    q, v, a, _ = random_state(model, 6)
+    leaves, rest = eqx.partition(_with_numbers(model.nv), eqx.is_inexact_array)
+
+    @jax.jit
+    def score(leaves):
+        constraints = eqx.combine(leaves, rest)
+        x = ev.evaluated(model, jnp.asarray(0.3), q, v)
+        jacobian, drift = ev.linearised(model, constraints, x)
+        rows = ev.residuals(model, constraints, x) + jacobian @ a + drift + ev.bias(model, constraints, x)
+        return rows @ jnp.sin(1.0 + jnp.arange(rows.shape[0]))
+
+    rng = np.random.default_rng(0)
+    way = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), leaves)
+    count, h = len(jax.tree.leaves(leaves)), 1e-4
+    pick = jax.tree.unflatten(jax.tree.structure(leaves), list(np.eye(count)))
+    shift = lambda x, d, own: x + jnp.multiply.outer(jnp.kron(np.array([h, -h, 2 * h, -2 * h]), own), d)
+    value = jax.jit(jax.vmap(score))(jax.tree.map(shift, leaves, way, pick)).reshape(4, count)
+    want = (8 * (value[0] - value[1]) - value[2] + value[3]) / (12 * h)
+    slopes = jax.jit(jax.grad(score))(leaves)
+    got = jnp.stack([jnp.vdot(g, d) for g, d in zip(jax.tree.leaves(slopes), jax.tree.leaves(way), strict=True)])
+    assert_allclose(got, want, rtol=1e-7, atol=1e-8)
+    # the turn of a frame of which only the origin counts, or the axis only, leaves some idle
+    assert np.sum(np.abs(want) > 1e-6) > 0.8 * count > 50
 
 
 def _bead(depth):

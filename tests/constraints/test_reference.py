@@ -11,8 +11,8 @@ from scipy.special import ellipk
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
-from jaxdyn.constraints import _evaluate as ev
 from jaxdyn.simulation import Event, Feedback, System
+from tests.constraints._drift import LINKAGES, drift, errors
 from tests.constraints._squeezer import ORDER, drive, multipliers, squeezer
 
 solve = jax.jit(jc.constrained_dynamics)
@@ -25,14 +25,6 @@ def _name(x):
 def run(model, constraints, q, v, ts, stabilisation=None, parts=(), **options):
     motion = jc.ConstrainedMotion(constraints, jc.Projection() if stabilisation is None else stabilisation)
     return jd.simulate(System(model, parts, motion), q, v, ts, **options).checked()
-
-
-@jax.jit
-@ft.partial(jax.vmap, in_axes=(None, None, 0, 0))
-def errors(model, constraints, q, v):
-    """Largest residual and largest rate."""
-    x = ev.evaluated(model, 0.0, q, v)
-    return jnp.abs(ev.residuals(model, constraints, x)).max(), jnp.abs(ev.rates(model, constraints, x)).max()
 
 
 @ft.cache
@@ -171,22 +163,26 @@ def test_torn_four_bar_closes(stabilisation):
     assert speed[-1] < 1e-5
 
 
-ROBOTS = {
-    "four_bar": jd.robots.four_bar, "five_bar": jd.robots.five_bar, "slider_crank": jd.robots.slider_crank,
-    "delta": jd.robots.delta,
-}  # fmt: skip
+def _stays(names, seconds):
+    """With all that a model does without being told: residuals and rates at the ends of steps, and the energy."""
+    row = drift(names, seconds)
+    assert row["moved"] > 0.1
+    assert row["position"] < 1e-9
+    assert row["rate"] < 1e-9
+    assert row["energy"] < 1e-6 * seconds
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ROBOTS)
+def test_ten_seconds_without_drift():
+    """Of all four mechanisms at once, whose steps are those of the fastest."""
+    _stays(LINKAGES, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.wide
+@pytest.mark.parametrize("name", LINKAGES)
 def test_hundred_seconds_without_drift(name):
-    model = ROBOTS[name]()
-    loops = jc.described_constraints(model)
-    q = jd.neutral(model)
-    v, _ = jc.impulse(model, loops, q, jnp.full(model.nv, 0.5))
-    path = run(model, loops, q, v, jnp.linspace(0, 100, 201))
-    assert max(e.max() for e in errors(model, loops, path.q, path.v)) < 1e-9
-    assert np.abs(path.q - path.q[0]).max() > 0.1
+    _stays((name,), 100)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import solve_ivp
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
@@ -23,53 +24,67 @@ class Servo(eqx.Module):
         return jnp.zeros_like(v).at[0].set(2.0 - self.gain * v[0])
 
 
-def swing(coupler, masses, q, v, gain):
-    """State of a four-bar linkage, built with these numbers, 0.1 s after the assembled start next to (q, v)."""
-    model = jd.robots.four_bar((1.10, 0.5, coupler, 0.75), masses)
-    loop = jc.described_constraints(model)
-    start = jc.assemble(model, loop, q, v)
-    system = System(model, (Feedback(Servo(gain)),), jc.ConstrainedMotion(loop))
-    path = jd.simulate(system, start.q, start.v, jnp.array([0.0, 0.1]), dt=0.02, max_steps=8)
-    return path.q[-1], path.v[-1]
+@jax.jit
+def swung(numbers, steps, along):
+    """A number made of the end of a motion, with its gradient, at `numbers` and shifted from there.
 
+    A four-bar linkage of these lengths and masses from (q, v), with a servo of this gain. At q = 0 it is assembled
+    whatever the coupler's length; from next to it the first step is projected back.
+    """
 
-def score(numbers):
-    q, v = swing(*numbers)
-    return q @ jnp.array([1.0, -2.0, 0.5]) + v @ jnp.array([0.3, 0.2, -0.1])
+    def score(numbers):
+        coupler, masses, q, v, gain = numbers
+        model = jd.robots.four_bar((1.10, 0.5, coupler, 0.75), masses)
+        system = System(model, (Feedback(Servo(gain)),), jc.ConstrainedMotion())
+        path = jd.simulate(system, q, v, jnp.array([0.0, 0.1]), dt=0.02, max_steps=8)
+        return path.q[-1] @ jnp.array([1.0, -2.0, 0.5]) + path.v[-1] @ jnp.array([0.3, 0.2, -0.1])
 
-
-START = (  # q = 0 is assembled: next to it the nearest closed pose moves by the least step
-    jnp.array(1.2, jnp.float64),  # not weakly typed: one trace serves all
-    jnp.array([1.0, 2.0, 1.5]),
-    jnp.zeros(3),
-    jnp.array([2.0, 0.5, 1.0]),
-    jnp.array(0.4, jnp.float64),
-)
+    moved = lambda s: jax.tree.map(lambda x, d: x + s * d, numbers, along)
+    return jax.vmap(lambda s: jax.value_and_grad(score)(moved(s)))(steps)
 
 
 @pytest.mark.slow
 def test_gradient_in_everything():
-    """In the coupler's length, with which the closure moves, in masses, the start and a gain."""
-    both = jax.jit(jax.value_and_grad(score), compiler_options={"xla_backend_optimization_level": 0})
-    _, slopes = both(START)
-    rng = np.random.default_rng(0)
-    for k, x in enumerate(START):
-        along = jnp.asarray(rng.normal(size=x.shape))
-        at = lambda s, k=k, along=along: both((*START[:k], START[k] + s * along, *START[k + 1 :]))[0]
-        step = 1e-4
-        want = (8 * (at(step) - at(-step)) - at(2 * step) + at(-2 * step)) / (12 * step)
-        got = jnp.vdot(slopes[k], along)
+    """In the coupler's length, with which the closure moves, in masses, the start and a gain: one direction each."""
+    start = (jnp.array(1.2), jnp.array([1.0, 2.0, 1.5]), jnp.zeros(3), jnp.array([2.0, 0.5, 1.0]), jnp.array(0.4))
+    rng, h = np.random.default_rng(0), 1e-4
+    way = [jnp.asarray(rng.normal(size=x.shape)) for x in start]
+    for k in range(len(start)):
+        along = tuple(x if i == k else 0 * x for i, x in enumerate(way))
+        value, slopes = swung(start, jnp.array([0.0, h, -h, 2 * h, -2 * h]), along)
+        want = (8 * (value[1] - value[2]) - value[3] + value[4]) / (12 * h)
         assert abs(want) > 1e-3
-        assert_allclose(got, want, rtol=1e-6)
+        assert_allclose(jnp.vdot(slopes[k][0], along[k]), want, rtol=1e-6)
 
 
 @pytest.mark.slow
-@pytest.mark.wide
 def test_single_precision():
-    want = swing(*START)
-    single = jax.tree.map(lambda x: x.astype(jnp.float32), START)
-    with jax.enable_x64(False):
-        got = swing(*single)
-    for a, b in zip(got, want, strict=True):
-        assert a.dtype == jnp.float32
-        assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+    """A batch of two squares in a row, through the flat pose, against the pendulum that they are."""
+    model = jd.robots.n_four_bar(2).astype(jnp.float32)
+    turn = np.array([-1.0 if name.startswith("bar") else 1.0 for name in model.link_names], np.float32)
+    speeds = np.array([1.5, 2.5], np.float32)
+    times = jnp.linspace(0, 0.4, 3, dtype=jnp.float32)
+    run = jax.jit(jax.vmap(lambda q, v: jd.simulate(model, q, v, times)))
+    path = run(jnp.asarray(np.outer([1.2, 1.3], turn), jnp.float32), jnp.asarray(np.outer(speeds, turn)))
+    assert path.q.dtype == path.v.dtype == path.energy.dtype == jnp.float32
+    assert np.all(path.status == jd.SimulationStatus.FINISHED)
+    rate = lambda t, y: [y[1], 3.5 * 9.81 / 3 * np.sin(y[0])]
+    for k, start in enumerate(zip((1.2, 1.3), speeds, strict=True)):
+        want = solve_ivp(rate, (0, 0.4), start, method="DOP853", rtol=1e-10, atol=1e-10, t_eval=times).y
+        assert want[0, -1] > np.pi / 2 > want[0, 0]  # past the pose where rows of A depend on each other
+        assert_allclose(path.q[k], np.outer(want[0], turn), atol=5e-4)
+        assert_allclose(path.v[k], np.outer(want[1], turn), atol=5e-3)
+
+
+@pytest.mark.slow
+def test_accelerations_in_single_precision():
+    """Of the same squares, closed in double precision too; rows that repeat others are seen as such."""
+    model = jd.robots.n_four_bar(2).astype(jnp.float32)
+    loops = jc.described_constraints(model)
+    turn = jnp.array([-1.0 if name.startswith("bar") else 1.0 for name in model.link_names], jnp.float32)
+    angles = jnp.linspace(0.2, 1.4, 4, dtype=jnp.float32)
+    f = lambda angle: jc.constrained_dynamics(model, loops, angle * turn, 2 * turn, 0 * turn)
+    d = jax.jit(jax.vmap(f))(angles)
+    assert d.a.dtype == d.multipliers.dtype == jnp.float32
+    assert np.all(d.rank == 4) and np.all(d.status == jc.ConstraintStatus.SOLVED)
+    assert_allclose(d.a, np.outer(3.5 * 9.81 / 3 * np.sin(angles), turn), atol=1e-3)

@@ -5,6 +5,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import jaxdyn as jd
@@ -151,29 +152,28 @@ def test_all_laws_follow_and_gravity_is_carried():
 
 
 @pytest.mark.slow
-@pytest.mark.wide
 def test_gains_are_tuned_by_gradient():
-    import optax
+    model, target = jd.robots.pendulum(damping=0.1), jnp.array([1.0])
+    times = jnp.linspace(0.0, 2.0, 21)
 
-    target = jnp.array([1.0, -0.5])
-
+    @jax.jit
+    @jax.value_and_grad
     def cost(gains):
-        law = ct.GravityPD(ARM, target, *jnp.exp(gains))
-        path = jd.simulate(ARM, jnp.zeros(2), jnp.zeros(2), TIMES, effort=law, dt=0.02)
-        effort = jax.vmap(law)(TIMES, path.q, path.v)
-        return jnp.mean(jnp.sum((path.q - target) ** 2, 1)) + 1e-4 * jnp.mean(jnp.sum(effort**2, 1))
+        law = ct.GravityPD(model, target, *jnp.exp(gains))
+        path = jd.simulate(model, jnp.zeros(1), jnp.zeros(1), times, effort=law, dt=0.05, max_steps=64)
+        effort = jax.vmap(law)(times, path.q, path.v)
+        return jnp.mean((path.q - target) ** 2) + 1e-4 * jnp.mean(effort**2)
 
-    gains = jnp.log(jnp.array([[5.0, 5.0], [0.5, 0.5]]))
-    value = jax.jit(jax.value_and_grad(cost))
-    first, slope = value(gains)
+    gains = jnp.log(jnp.array([5.0, 0.5]))
+    first, slope = cost(gains)
     h = 1e-5
-    direction = jnp.array([[1.0, -2.0], [0.5, 1.0]])
-    difference = (cost(gains + h * direction) - cost(gains - h * direction)) / (2 * h)
-    assert abs(jnp.sum(slope * direction) - difference) < 1e-6 * abs(difference) + 1e-8
+    for k, step in enumerate(h * jnp.eye(2)):
+        difference = (cost(gains + step)[0] - cost(gains - step)[0]) / (2 * h)
+        assert slope[k] == pytest.approx(difference, rel=1e-6)
     optimiser = optax.adam(0.2)
     state = optimiser.init(gains)
-    for _ in range(30):
-        last, slope = value(gains)
+    for _ in range(40):
+        last, slope = cost(gains)
         step, state = optimiser.update(slope, state)
         gains = optax.apply_updates(gains, step)
     assert last < 0.6 * first

@@ -143,6 +143,38 @@ def test_delta_reaches_where_its_rods_do():
     assert middle[2] < -0.8
 
 
+def _arm_angles(platform, radii, lengths):
+    """The inverse kinematics of a delta robot in closed form: `E cos th + F sin th + G = 0` for each arm.
+
+    Half-angle substitution, of the two solutions the one with the knee outwards (Williams, "The delta parallel robot:
+    kinematics solutions", 2016; there the arms are numbered and measured otherwise).
+    """
+    (base, corner), (upper, rod), angles = radii, lengths, []
+    for k in range(3):
+        c, s = np.cos(2 * np.pi * k / 3), np.sin(2 * np.pi * k / 3)
+        x, y, z = c * platform[0] + s * platform[1] + corner - base, c * platform[1] - s * platform[0], platform[2]
+        e, f, g = -2 * upper * x, 2 * upper * z, x * x + y * y + z * z + upper**2 - rod**2
+        both = [2 * np.arctan((-f + sign * np.sqrt(e * e + f * f - g * g)) / (g - e)) for sign in (1, -1)]
+        angles.append(max(both, key=np.cos))
+    return np.array(angles)
+
+
+def test_delta_has_the_inverse_kinematics_of_its_closed_form():
+    place = Placer(robots.delta())
+    for arms in ([0.0, 0.0, 0.0], [0.2, -0.1, 0.3], [-0.4, 0.5, 0.1]):
+        platform = place(_closed(place, arms), "platform")[:3, 3]
+        np.testing.assert_allclose(_arm_angles(platform, (0.2, 0.05), (0.3, 0.8)), 0.5 + np.array(arms), atol=1e-10)
+
+
+def test_delta_has_the_shared_masses_of_codourey():
+    """Half of each parallelogram's mass at the end of its arm, the other half on the platform; bars are slender."""
+    place = Placer(robots.delta())
+    m = place.oracle.mass_matrix(_closed(place, [0.2, -0.1, 0.3]))
+    np.testing.assert_allclose(m[:3, :3], (1.0 / 3 + 0.3 / 2) * 0.3**2 * np.eye(3), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(m[3:, 3:], (0.5 + 3 * 0.3 / 2) * np.eye(3), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(m[:3, 3:], 0, atol=1e-14)
+
+
 def test_what_cannot_be_assembled_is_refused():
     with pytest.raises(ModelError, match="four-bar linkage cannot be assembled"):
         robots.four_bar((3.0, 0.5, 1.2, 0.75))

@@ -31,3 +31,4 @@ def test_the_page_names_every_part_solver_and_member():
     ]
     assert [c.__name__ for c in made if c.__name__ not in text and c.__name__ != "Signal"] == []
     assert [k for k in sorted(AbstractPart.__abstractmethods__) if f"`{k}(" not in text] == []
+    assert [s.name for s in simulation.SimulationStatus if f"| `{s.name}` |" not in text] == []

@@ -8,111 +8,147 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.simulation import Coordinate, Event, Rebound, SimulationStatus, joint_stops, simulate
+from jaxdyn.joints import Prismatic
+from jaxdyn.simulation import Coordinate, Event, JointLimit, Rebound, SimulationStatus, joint_stops, simulate
+from jaxdyn.spatial import point_mass
 from tests.simulation._cases import G, ball, state, wheeled
 
 E = 0.9
 FIRST, SPEED, END = 0.4515236409857308, -4.4294469180700, 8.578949178728887
-FLOOR = Event(Coordinate(0, jnp.array(0.0)), Rebound(0, jnp.array(E)), direction=-1)
-TS = jnp.linspace(0, 1, 11)
 
 
-def drop(h, v=0.0, ts=TS, events=(FLOOR,), **options):
-    return simulate(ball(), jnp.array([1.0]) * h, jnp.array([1.0]) * v, ts, events=events, **options)
+def drop(h, v=0.0, ts=(0.0, 0.5, 1.0), floor=0.0, mark=-50.0, e=E, dt=0.3):
+    """A ball above a floor, and a mark in the air, listed after it; one program for all numbers."""
+    number = lambda x: jnp.array(float(x))
+    bottom = Event(Coordinate(0, number(floor)), Rebound(0, number(e)), direction=-1)
+    events = bottom, Event(Coordinate(0, number(mark)))
+    start = jnp.full(1, float(h)), jnp.full(1, float(v))
+    return simulate(ball(), *start, jnp.array(ts), events=events, dt=number(dt), max_events=8)
 
 
-@pytest.mark.slow
+def flight(h, v, times):
+    """Times at which a ball thrown from the height h is at 0, in order."""
+    return sorted(t for t in np.roots([-G / 2, v, h]).real if t > 0)[:times]
+
+
 def test_first_impact():
-    tr = drop(1.0, dt=0.3)
+    ts = np.linspace(0, 1, 3)
+    tr = drop(1.0)
     assert abs(tr.events.time[0] - FIRST) < 1e-12
     assert abs(tr.events.v_before[0, 0] - SPEED) < 1e-11
     assert abs(tr.events.v[0, 0] + E * SPEED) < 1e-11
     assert int(tr.events.count) == 1 and int(tr.events.index[0]) == 0 and int(tr.events.index[1]) == -1
-    after = TS > FIRST
-    t = TS - FIRST
-    want = np.where(after, -E * SPEED * t - G * t * t / 2, 1 - G * TS * TS / 2)
+    t = ts - FIRST
+    want = np.where(t > 0, -E * SPEED * t - G * t * t / 2, 1 - G * ts * ts / 2)
     np.testing.assert_allclose(tr.q[:, 0], want, atol=1e-11)
 
 
-@pytest.mark.slow
-def test_derivative_of_the_time_of_impact():
-    slope = jax.grad(lambda h: drop(h).events.time[0])(1.0)
-    assert abs(slope - 1 / np.sqrt(2 * G)) < 1e-12 and abs(slope - 0.22576182049286544) < 1e-12
-    in_gravity = jax.grad(
-        lambda g: simulate(
-            eqx.tree_at(lambda m: m.gravity, ball(), jnp.array([0, 0, -1.0]) * g),
-            jnp.ones(1),
-            jnp.zeros(1),
-            TS,
-            events=(FLOOR,),
-        ).events.time[0]
-    )(G)
-    assert abs(in_gravity + FIRST / (2 * G)) < 1e-12
+def test_the_earliest_of_several_in_one_step_comes_first():
+    """In one step of constant length down past the mark, off the floor, and past the mark twice."""
+    tr = drop(1.0, ts=(0.0, 0.6, 1.2), mark=0.5, dt=1.2)
+    rise = -E * SPEED
+    times = [np.sqrt(1 / G), FIRST, *(FIRST + np.array(flight(-0.5, rise, 2)))]
+    np.testing.assert_array_equal(tr.events.index[:5], [1, 0, 1, 1, -1])
+    np.testing.assert_allclose(tr.events.time[:4], times, atol=1e-12)
+    assert int(tr.status) == SimulationStatus.FINISHED
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "adjoint", [diffrax.RecursiveCheckpointAdjoint(), diffrax.ForwardMode()], ids=["reverse", "forward"]
-)
-def test_saltation_matrix(adjoint):
-    """Just after the impact the derivative of the state is that before, times `[[-e, 0], [-(1 + e) g / v, -e]]`."""
-    t = FIRST + 1e-9
-
-    def final(x):
-        tr = drop(x[0], x[1], jnp.array([0.0, t]), adjoint=adjoint)
-        return jnp.stack([tr.q[-1, 0], tr.v[-1, 0]])
-
-    mode = jax.jacfwd if isinstance(adjoint, diffrax.ForwardMode) else jax.jacrev
-    before = np.array([[1, FIRST], [0, 1]])
-    jump = np.array([[-E, 0], [-(1 + E) * G / SPEED, -E]])
-    np.testing.assert_allclose(mode(final)(jnp.array([1.0, 0.0])), jump @ before, atol=1e-7)
+@pytest.mark.parametrize("depth", [0.2, 1e-2, 1e-4])
+def test_two_roots_in_one_step(depth):
+    """Thrown up just above a mark within one step: the sign at both ends of the step is the same."""
+    tr = drop(0.0, np.sqrt(2 * G), ts=(0.0, 0.5, 0.9), floor=-50.0, mark=1.0 - depth, dt=0.9)
+    half, top = np.sqrt(2 * depth / G), np.sqrt(2 / G)
+    assert int(tr.events.count) == 2
+    np.testing.assert_allclose(tr.events.time[:2], [top - half, top + half], atol=1e-10)
 
 
-@pytest.mark.slow
-def test_accumulation_ends_with_a_status():
-    tr = drop(1.0, ts=jnp.array([0.0, 5.0, 10.0]), max_events=200)
-    assert int(tr.status) == SimulationStatus.MAX_EVENTS and int(tr.events.count) == 200
-    # what is left of the geometric series after n impacts
-    left = 2 * E**200 * FIRST / (1 - E)
-    assert abs(tr.events.time[-1] + left - END) < 1e-8
-    np.testing.assert_array_equal(tr.reached, [True, True, False])
+def test_more_events_than_allowed_are_a_status():
+    """Impacts follow each other as a geometric series."""
+    tr = drop(1.0, ts=(0.0, 5.0, 10.0))
+    assert int(tr.status) == SimulationStatus.MAX_EVENTS and int(tr.events.count) == 8
+    times = FIRST + 2 * FIRST * np.cumsum(E ** np.arange(1, 8))
+    np.testing.assert_allclose(tr.events.time, [FIRST, *times], atol=1e-11)
+    assert abs(tr.events.time[-1] + 2 * FIRST * E**8 / (1 - E) - END) < 1e-11  # what is left of the series
+    np.testing.assert_array_equal(tr.reached, [True, False, False])
     with pytest.raises(jd.ConvergenceError, match="raise max_events"):
         tr.checked()
+
+
+def limited(x):
+    """The ball with its floor as the limit of its slide, in the gravity of x."""
+    b = jd.ModelBuilder(gravity=(0.0, 0.0, -x["g"]))
+    return b.add_link("ball", "world", Prismatic([0, 0, 1]), point_mass(x["mass"]), lower=x["floor"]).build()
+
+
+def seen(x, ts, dt, **options):
+    """When the ball passes a mark on its way down and meets the floor, and the state after both."""
+    floor = Event(JointLimit(0), Rebound(0, x["e"]), direction=-1, barrier=True)
+    events = floor, Event(Coordinate(0, x["mark"]))
+    start = x["h"][None], x["v"][None]
+    tr = simulate(limited(x), *start, ts, events=events, dt=dt, max_events=4, max_steps=64, **options)
+    return jnp.stack([*tr.events.time[:2], tr.q[-1, 0], tr.v[-1, 0]])
+
+
+def closed(x, ts):
+    """The same by the laws of free fall."""
+    fall = lambda height: (x["v"] + jnp.sqrt(x["v"] ** 2 + 2 * x["g"] * (x["h"] - height))) / x["g"]
+    mark, floor = fall(x["mark"]), fall(x["floor"])
+    up, left = -x["e"] * (x["v"] - x["g"] * floor), ts[-1] - floor
+    return jnp.stack([mark, floor, x["floor"] + up * left - x["g"] * left**2 / 2, up - x["g"] * left])
+
+
+def thrown(**given):
+    numbers = {"h": 1.0, "v": 0.0, "g": G, "floor": 0.1, "e": 0.5, "mark": 0.6, "mass": 2.0} | given
+    return {name: jnp.array(x) for name, x in numbers.items()}
+
+
+#: the impact within a step; in one step with the mark; at the end of a step, by chance; the mark there
+THROWS = [
+    (thrown(), (0.0, 0.3, 0.6), 0.05),
+    (thrown(v=0.4), (0.0, 0.3, 0.6), 0.6),
+    (thrown(h=0.1 + G * 0.16 / 2), (0.0, 0.3, 0.6), 0.1),
+    (thrown(h=0.6 + G * 0.04 / 2), (0.0, 0.3, 0.6), 0.1),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_derivatives_of_times_of_events_and_of_the_state_after_them(mode):
+    """In the start, the gravity, the limit of the joint, the restitution and the mark."""
+
+    @jax.jit
+    def row(w, x, ts, dt):
+        return jax.value_and_grad(lambda x: w @ seen(x, ts, dt))(x)
+
+    @jax.jit
+    def column(w, x, ts, dt):
+        return jax.jvp(lambda x: seen(x, ts, dt, adjoint=diffrax.ForwardMode()), (x,), (w,))
+
+    for x, ts, dt in THROWS:
+        args = x, jnp.array(ts), jnp.array(dt)
+        want = jax.jacfwd(closed)(x, jnp.array(ts))
+        if mode == "reverse":
+            rows = [row(w, *args)[1] for w in jnp.eye(4)]
+            got = {name: jnp.stack([r[name] for r in rows]) for name in x}
+        else:
+            unit = lambda name: {k: jnp.array(float(k == name)) for k in x}
+            got = {name: column(unit(name), *args)[1] for name in x}
+        for name in x:
+            np.testing.assert_allclose(got[name], want[name], atol=1e-10, err_msg=name)
 
 
 @pytest.mark.slow
 def test_a_terminal_event_ends_the_motion():
     end = Event(Coordinate(0, jnp.array(0.0)), terminal=True)
-    tr = drop(1.0, events=(end,), ts=jnp.array([0.0, 0.3, 0.6]))
+    tr = simulate(ball(), jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 0.3, 0.6]), events=(end,))
     assert int(tr.status) == SimulationStatus.EVENT
     np.testing.assert_array_equal(tr.reached, [True, True, False])
     assert abs(tr.v[-1, 0] - SPEED) < 1e-11  # the last state is repeated
 
 
-@pytest.mark.slow
-def test_the_earliest_of_several_in_one_step_comes_first():
-    """Listed in the wrong order, crossed within one step of constant length."""
-    marks = tuple(Event(Coordinate(0, jnp.array(h))) for h in (0.3, 0.7, 0.5))
-    tr = drop(1.0, events=marks, ts=jnp.array([0.0, 0.4]), dt=0.4)
-    np.testing.assert_array_equal(tr.events.index[:4], [1, 2, 0, -1])
-    np.testing.assert_allclose(tr.events.time[:3], np.sqrt(2 * (1 - np.array([0.7, 0.5, 0.3])) / G), atol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("depth", [0.2, 1e-2, 1e-4])
-def test_two_roots_in_one_step(depth):
-    """Thrown up just above a mark within one step: the sign at both ends of the step is the same."""
-    mark = Event(Coordinate(0, jnp.array(1.0 - depth)), direction=0)
-    tr = simulate(ball(), jnp.zeros(1), jnp.array([np.sqrt(2 * G)]), jnp.array([0.0, 0.9]), events=(mark,), dt=0.9)
-    half = np.sqrt(2 * depth / G)
-    top = np.sqrt(2 / G)
-    assert int(tr.events.count) == 2
-    np.testing.assert_allclose(tr.events.time[:2], [top - half, top + half], atol=1e-10)
-
-
 def test_a_comparison_is_refused():
     with pytest.raises(jd.ModelError, match="bool.*no root and no derivative"):
-        drop(1.0, events=(Event(_below),))
+        simulate(ball(), jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 1.0]), events=(Event(_below),))
     with pytest.raises(jd.ModelError, match="direction of an event is 2"):
         Event(Coordinate(0, 0.0), direction=2)
 

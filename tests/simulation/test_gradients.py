@@ -15,12 +15,18 @@ import pytest
 import jaxdyn as jd
 from benchmarks.memory import temporaries
 from jaxdyn.simulation import (
+    Effort,
     Feedback,
+    HeldSignal,
+    MomentumForm,
     SampledFeedback,
+    SemiImplicitEuler,
     System,
+    Variational,
+    linear_signal,
     simulate,
 )
-from tests.simulation._cases import floating, state
+from jaxdyn.spatial import box
 
 
 class Spring(eqx.Module):
@@ -35,73 +41,121 @@ class Spring(eqx.Module):
 
 #: compiling is nearly all of these tests' time
 QUICK = {"xla_backend_optimization_level": 0}
-
-
-def check(f, x, step=1e-5, tolerance=1e-6):
-    """The gradient of a scalar f along random directions of a pytree, against central differences."""
-    gradient = jax.jit(jax.grad(f), compiler_options=QUICK)(x)
-    f = jax.jit(f, compiler_options=QUICK)
-    leaves, tree = jax.tree.flatten(x)
-    rng = np.random.default_rng(0)
-    for i, leaf in enumerate(leaves):
-        d = jnp.asarray(rng.normal(size=leaf.shape)) * jnp.where(jnp.isfinite(leaf), 1, 0)
-        moved = lambda s, i=i, d=d, leaf=leaf: jax.tree.unflatten(tree, [*leaves[:i], leaf + s * d, *leaves[i + 1 :]])
-        numeric = (f(moved(step)) - f(moved(-step))) / (2 * step)
-        ours = jnp.sum(jax.tree.leaves(gradient)[i] * d)
-        assert abs(ours - numeric) <= tolerance * max(1.0, abs(numeric)), (i, ours, numeric)
-    return gradient
-
-
 TS = jnp.array([0.0, 0.1, 0.3])
+FORWARD = diffrax.ForwardMode()
 
 
-@pytest.mark.slow
-def test_every_leaf_of_model_gains_and_state():
+def directions(x):
+    """The name of each leaf of a pytree, and a random direction in which it alone moves where it is finite."""
+    rng = np.random.default_rng(0)
+    paths, tree = jax.tree_util.tree_flatten_with_path(x)
+    still = [jnp.zeros_like(leaf) for _, leaf in paths]
+    for i, (path, leaf) in enumerate(paths):
+        d = jnp.asarray(rng.normal(size=leaf.shape)) * jnp.where(jnp.isfinite(leaf), 1, 0)
+        yield jax.tree_util.keystr(path), tree.unflatten([*still[:i], d, *still[i + 1 :]])
+
+
+def check(f, x, step=1e-5, tolerance=1e-6, forward=None):
+    """The gradient of a scalar f along random directions in each leaf, against central differences and forward mode.
+
+    Gives the names of the leaves that f depends on.
+    """
+    both = jax.jit(jax.value_and_grad(f), compiler_options=QUICK)
+    push = forward and jax.jit(lambda x, d: jax.jvp(forward, (x,), (d,)), compiler_options=QUICK)
+    value, gradient = both(x)
+    read = set()
+    for name, d in directions(x):
+        ahead, behind = (both(jax.tree.map(lambda x, d, s=s: x + s * d, x, d))[0] for s in (step, -step))
+        numeric = (ahead - behind) / (2 * step)
+        ours = sum(jax.tree.leaves(jax.tree.map(lambda g, d: jnp.sum(g * d), gradient, d)))
+        assert abs(ours - numeric) <= tolerance * max(1.0, abs(numeric)), (name, ours, numeric)
+        if push:
+            again, pushed = push(x, d)
+            np.testing.assert_allclose([again, pushed], [value, ours], rtol=1e-10, atol=1e-11, err_msg=name)
+        if abs(numeric) > 1e-6:
+            read.add(name)
+    return read
+
+
+def size(tr):
+    """A number that depends on all rows."""
+    return jnp.sum(tr.q**2) + jnp.sum(jnp.sin(tr.v))
+
+
+#: what the motion of the arm below depends on; nothing else in its model or on it
+READ = {
+    *("links.mass", "links.com", "links.inertia", "joints", "tree.translation", "gravity"),
+}
+
+
+def driven():
+    """A double pendulum with all that a joint does by itself, under feedback, a table of efforts and a constant one."""
     m = jd.robots.double_pendulum(damping=(0.1, 0.2))
     m = eqx.tree_at(
         lambda m: (m.properties.friction, m.properties.stiffness), m, (jnp.array([0.1, 0.2]), jnp.array([0.3, 0.4]))
     )
-    law = Spring(jnp.array([1.0, 2.0]), jnp.array([0.3, 0.1]))
+    spring = Feedback(Spring(jnp.array([1.0, 2.0]), jnp.array([0.3, 0.1])))
+    table = linear_signal(jnp.array([0.0, 0.12, 0.4]), jnp.array([[0.5, 0.1], [-1.0, 0.7], [2.0, -0.4]]))
+    return System(m, (spring, table, Effort(jnp.array([0.7, -0.3]))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "solver",
+    [diffrax.Heun(), SemiImplicitEuler(), Variational(), MomentumForm(diffrax.Heun())],
+    ids=["heun", "semi-implicit", "variational", "momentum"],
+)
+def test_every_leaf_of_system_and_state(solver):
+    def cost(x, **options):
+        return size(simulate(*x, TS, dt=0.05, solver=solver, max_steps=16, **options))
+
+    start = driven(), jnp.array([0.4, -0.9]), jnp.array([1.0, 0.3])
+    read = check(cost, start, forward=lambda x: cost(x, adjoint=FORWARD))
+    print(read)
+
+
+@pytest.mark.slow
+def test_sampled_controls_through_adapted_steps():
+    """The rows of a held signal, the gains of a controller, and the periods and delays of both."""
 
     def cost(x):
-        m, law, q, v = x
-        tr = simulate(System(m, (Feedback(law),)), q, v, TS, dt=0.02)
-        return jnp.sum(tr.q**2) + jnp.sum(jnp.sin(tr.v))
+        *parts, q = x
+        system = System(jd.robots.pendulum(), tuple(parts))
+        return size(simulate(system, q, jnp.zeros(1), TS, rtol=1e-11, atol=1e-11, max_steps=256))
 
-    gradient = check(cost, (m, law, jnp.array([0.4, -0.9]), jnp.array([1.0, 0.3])))
-    read = (gradient[0].links, gradient[0].properties.damping, gradient[0].gravity[2], gradient[1])
-    assert all(np.abs(x).max() > 1e-6 for x in jax.tree.leaves(read)[:1] + jax.tree.leaves(read)[2:])
-
-
-@pytest.mark.slow
-def test_states_on_manifolds():
-    m = floating()
-    q, v = state(m)
-    cost = lambda x: jnp.sum(simulate(m, jd.integrate(m, q, x[0]), x[1], TS, dt=0.05).q[-1] ** 3)
-    check(cost, (jnp.zeros(m.nv), v))
+    law = SampledFeedback(Spring(jnp.array([3.0]), jnp.array([0.5])), 0.07, 0.02)
+    rows = HeldSignal(jnp.array([1.0, -2.0, 0.5, 1.5])[:, None], 0.08, 0.01)
+    read = check(cost, (law, rows, jnp.array([0.7])))
+    print(read)
 
 
 @pytest.mark.slow
-def test_adaptive_steps_and_sampled_feedback():
-    m = jd.robots.pendulum()
+@pytest.mark.parametrize("solver", [diffrax.Heun(), MomentumForm(diffrax.Heun())], ids=["heun", "momentum"])
+def test_model_and_state_on_manifolds(solver):
+    b = jd.ModelBuilder()
+    body = box((0.3, 0.2, 0.1), mass=2.0).moved((0.1, 0, -0.2))
+    m = b.add_link("ball", "world", jd.joints.Spherical(), body).build()
 
     def cost(x):
-        law, q, period = x
-        part = SampledFeedback(law, period, 0.02)
-        return jnp.sum(simulate(System(m, (part,)), q, jnp.zeros(1), TS, rtol=1e-11, atol=1e-11).q ** 2)
+        model, turn, v = x
+        start = jd.integrate(model, jnp.array([1.0, 0, 0, 0]), turn)
+        return jnp.sum(simulate(model, start, v, TS, dt=0.05, solver=solver, max_steps=16).q[-1] ** 3)
 
-    check(cost, (Spring(jnp.array([3.0]), jnp.array([0.5])), jnp.array([0.7]), jnp.array(0.07)))
+    read = check(cost, (m, jnp.array([0.2, -0.1, 0.4]), jnp.array([0.5, 1.0, -0.7])))
+    print(read)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("forward", [diffrax.ForwardMode(), diffrax.DirectAdjoint()], ids=["forward", "direct"])
-def test_forward_and_reverse_mode_agree(forward):
-    m = jd.robots.double_pendulum()
-    final = lambda q, adjoint: simulate(m, q, jnp.zeros(2), TS, dt=0.05, adjoint=adjoint, max_steps=16).q[-1]
-    q = jnp.array([0.4, -0.9])
-    quick = lambda f: jax.jit(f, compiler_options=QUICK)(q)
-    reverse = quick(jax.jacrev(lambda q: final(q, diffrax.RecursiveCheckpointAdjoint())))
-    np.testing.assert_allclose(quick(jax.jacfwd(lambda q: final(q, forward))), reverse, atol=1e-12)
+def test_the_direct_adjoint_agrees():
+    m, q, v = jd.robots.pendulum(), jnp.array([0.4]), jnp.array([1.0])
+
+    def cost(q, adjoint=None):
+        return size(simulate(m, q, v, TS, dt=0.05, solver=diffrax.Heun(), adjoint=adjoint, max_steps=16))
+
+    slopes = [
+        jax.jit(jax.grad(lambda q, a=a: cost(q, a)), compiler_options=QUICK)(q) for a in (None, diffrax.DirectAdjoint())
+    ]
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-12)
 
 
 MEMORY = r"""

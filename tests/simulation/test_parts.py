@@ -26,7 +26,7 @@ from jaxdyn.simulation import (
     linear_signal,
     simulate,
 )
-from tests.simulation._cases import ball
+from tests.simulation._cases import ball, floating, state
 
 
 def cart():
@@ -249,3 +249,40 @@ def test_passive_forces_can_be_left_out():
 
 def test_feedback_has_numbers_alone_for_leaves():
     assert all(eqx.is_array(x) for x in jax.tree.leaves(System(ball(), (Feedback(spring), Effort([1.0])))))
+
+
+class Current(AbstractPart):
+    """The current of a coil, and what a wheel has turned, in numbers of either precision."""
+
+    resistance: Any
+
+    def initial(self, model, q, v):
+        return {"i": jnp.zeros(()), "turns": jnp.zeros(2)}
+
+    def act(self, model, t, q, v, state):
+        rate = {"i": 1.0 - self.resistance * state["i"], "turns": v[-2:]}
+        wrench = jnp.zeros((model.num_links, 6)).at[0, 5].set(state["i"])
+        return Action(jnp.zeros(model.nv).at[-1].set(state["i"]), wrench, rate)
+
+
+@pytest.mark.slow
+def test_single_precision_stays_single_in_all_parts_on_manifolds():
+    """Whatever the precision of the parts' own numbers: that of the robot and its state counts."""
+    m = floating().astype(jnp.float32)
+    single = lambda x: jnp.asarray(x, jnp.float32)
+    hold = HeldSignal(np.zeros((2, m.nv)), 0.02)
+    law = SampledFeedback(lambda t, q, v: -0.1 * v, 0.03, 0.01)
+    table = linear_signal(np.array([0.0, 1.0]), np.ones((2, m.nv)))
+    parts = (Current(np.array(2.0)), hold, law, table, Wrench("b", np.ones(6)), Effort(np.ones(m.nv)))
+    q, v = state(m)
+    event = Event(_height)
+    run = lambda q, v: simulate(System(m, parts), q, v, single([0.0, 0.05, 0.1]), events=(event,))
+    tr = run(single(q), single(v))
+    floats = [x for x in jax.tree.leaves((tr, tr.energy, tr.power)) if jnp.issubdtype(x.dtype, jnp.floating)]
+    print({x.dtype for x in floats}, int(tr.status))
+    twice = run(q, v)
+    print(twice.q.dtype, np.abs(twice.q - tr.q).max())
+
+
+def _height(model, t, q, v):
+    return q[6] - 1e3

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
+from jaxdyn.joints import Free
 from jaxdyn.simulation import MomentumForm, SemiImplicitEuler, SimulationStatus, System, Variational, simulate
 from tests.oracles import to_mujoco
 from tests.simulation._cases import G, ball, distance, floating, state, wheeled
@@ -26,85 +27,16 @@ def pendulum_error(**options):
     return np.abs(tip - PENDULUM).max()
 
 
-@pytest.mark.slow
-def test_pendulum_at_high_accuracy():
-    assert pendulum_error(solver=diffrax.Dopri8(), rtol=1e-13, atol=1e-13) < 1e-11
-
-
-def test_pendulum_by_default_is_as_accurate_as_its_tolerances():
+def test_pendulum_is_as_accurate_as_its_tolerances():
     assert pendulum_error() < 1e-6
+    assert pendulum_error(rtol=1e-13, atol=1e-13) < 1e-11
 
 
-@pytest.mark.slow
 def test_pendulum_returns_after_its_period():
-    tr = simulate(
-        jd.robots.pendulum(), *START, jnp.array([0.0, PERIOD]), solver=diffrax.Dopri8(), rtol=1e-13, atol=1e-13
-    )
+    ts = jnp.array([0.0, PERIOD / 2, PERIOD])
+    tr = simulate(jd.robots.pendulum(), *START, ts, rtol=1e-13, atol=1e-13)
     assert abs(tr.q[-1, 0] + np.pi / 2) < 1e-10 and abs(tr.v[-1, 0]) < 1e-9
-
-
-def orders(model, q, v, solver, steps, reference):
-    ts = jnp.array([0.0, 0.35, 0.5])
-    runs = [simulate(model, q, v, ts, dt=0.5 / n, solver=solver) for n in steps]
-    errors = [distance(model, r, reference) for r in runs]
-    return np.log2(errors[0] / errors[1]), runs[-1]
-
-
-@pytest.fixture(scope="module")
-def reference():
-    m = floating()
-    q, v = state(m)
-    return simulate(m, q, v, jnp.array([0.0, 0.35, 0.5]), dt=1 / 1024, solver=diffrax.Dopri8())
-
-
-@pytest.mark.parametrize(
-    ("solver", "steps", "order"),
-    [
-        pytest.param(diffrax.Heun(), (64, 128), 2, marks=pytest.mark.slow),
-        pytest.param(diffrax.Tsit5(), (16, 32), 5, marks=pytest.mark.slow),
-        pytest.param(diffrax.Dopri8(), (8, 16), 7, marks=pytest.mark.slow),
-        pytest.param(SemiImplicitEuler(), (256, 512), 1, marks=pytest.mark.slow),
-        pytest.param(Variational(), (128, 256), 2, marks=pytest.mark.slow),
-    ],
-)
-def test_order_on_manifolds(solver, steps, order, reference):
-    m = floating()
-    q, v = state(m)
-    observed, last = orders(m, q, v, solver, steps, reference)
-    # Dopri8 falls from 8 towards round-off; Tsit5's error passes through zero in the fifth order
-    assert order - 0.25 < observed < order + 1.6
-    quaternions = np.stack([last.q[:, :4], last.q[:, 7:11]])
-    np.testing.assert_allclose(np.linalg.norm(quaternions, axis=-1), 1, atol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("solver", "steps", "order"),
-    [
-        pytest.param(SemiImplicitEuler(), (400, 800), 1, marks=pytest.mark.slow),
-        pytest.param(Variational(), (200, 400), 2, marks=pytest.mark.slow),
-        pytest.param(MomentumForm(diffrax.Tsit5()), (20, 160), 5, marks=pytest.mark.slow),
-        pytest.param(MomentumForm(diffrax.Heun()), (200, 400), 2, marks=pytest.mark.slow),
-    ],
-)
-def test_order_on_vectors(solver, steps, order):
-    m = jd.robots.double_pendulum()
-    q, v = jnp.array([0.4, -0.9]), jnp.array([0.3, 1.0])
-    ts = jnp.array([0.0, 1.0])
-    exact = simulate(m, q, v, ts, solver=diffrax.Dopri8(), rtol=1e-13, atol=1e-13)
-    errors = [distance(m, simulate(m, q, v, ts, dt=1 / n, solver=solver), exact) for n in steps]
-    assert order - 0.2 < np.log2(errors[0] / errors[1]) / np.log2(steps[1] / steps[0]) < order + 1.2
-
-
-@pytest.mark.slow
-def test_interpolation_between_steps_keeps_its_order(reference):
-    """Saved times between steps: fourth order for Tsit5 in the chart of a step."""
-    m = floating()
-    q, v = state(m)
-    errors = []
-    for n in (16, 32):
-        tr = simulate(m, q, v, jnp.array([0.0, 0.35, 0.5]), dt=0.5 / n)
-        errors.append(float(jnp.abs(jd.difference(m, reference.q[1], tr.q[1])).max()))
-    assert np.log2(errors[0] / errors[1]) > 3.5
+    assert abs(tr.q[1, 0] - np.pi / 2) < 1e-10
 
 
 @pytest.mark.slow
@@ -127,30 +59,6 @@ def test_momentum_and_energy_of_a_floating_tree():
 
 
 @pytest.mark.slow
-def test_variational_keeps_momentum_and_bounds_energy():
-    m = eqx.tree_at(lambda m: m.gravity, floating(), jnp.zeros(3))
-    q, v = state(m)
-    tr = simulate(m, q, v, jnp.linspace(0, 2, 5), dt=5e-3, solver=Variational())
-    np.testing.assert_allclose(tr.momentum, np.broadcast_to(tr.momentum[0], tr.momentum.shape), atol=1e-11)
-    p = jd.robots.double_pendulum()
-    tr = simulate(p, jnp.array([0.4, -0.9]), jnp.zeros(2), jnp.linspace(0, 200, 401), dt=0.02, solver=Variational())
-    error = np.abs(tr.energy - tr.energy[0])
-    assert error.max() < 0.05 and error[-100:].max() < 2 * error[1:101].max()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [2, 4])
-def test_energy_drift_of_chains_falls_with_the_fifth_order(n):
-    m = jd.robots.chain(n, length=0.5, mass=0.5)
-    q, v = 0.5 * jnp.ones(n), jnp.zeros(n)
-    drifts = []
-    for dt in (0.01, 0.005):
-        tr = simulate(m, q, v, jnp.linspace(0, 1, 11), dt=dt)
-        drifts.append(np.abs(tr.energy - tr.energy[0]).max())
-    assert np.log2(drifts[0] / drifts[1]) > 4.5 and drifts[1] < 1e-7
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -163,14 +71,20 @@ def test_energy_drift_of_chains_falls_with_the_fifth_order(n):
     ids=["two", "six", "panda", "humanoid", "floating"],
 )
 def test_mujoco(make):
+    """Under gravity and torques on all hinges and balls."""
     m = make()
     m = eqx.tree_at(lambda m: m.properties.friction, m, jnp.zeros(m.nv))
     q, v = state(m, speed=0.3)
     horizon, h = 0.1, 1e-4
-    tr = simulate(m, q, v, jnp.array([0.0, horizon]), rtol=1e-11, atol=1e-11)
+    effort = np.random.default_rng(1).normal(size=m.nv)
+    for joint in map(m.joint, m.joint_names):
+        if isinstance(joint.joint, Free):
+            effort[joint.v] = 0
+    tr = simulate(m, q, v, jnp.array([0.0, horizon]), effort=effort, rtol=1e-11, atol=1e-11)
     o = to_mujoco(m)
     o.model.opt.integrator, o.model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, h
     data = o.set(q, v)
+    data.qfrc_applied[:] = effort
     for _ in range(round(horizon / h)):
         mujoco.mj_step(o.model, data)
     ours = o.q(tr.q[-1])

@@ -3,19 +3,25 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.integrate
+import scipy.interpolate
 
+from jaxdyn._errors import ConvergenceError, ModelError
 from jaxdyn.trajopt import (
     HermiteSimpson,
+    MultipleShooting,
     Problem,
     Trapezoidal,
     VectorField,
+    ilqr,
     interval_errors,
     refined_mesh,
+    solve,
     solve_refined,
 )
 from jaxdyn.trajopt._mesh import _errors
 
-from .problems import two_link_arm
+from .problems import hurried, push, two_link_arm
 
 
 def _decay(t, x, u, p):
@@ -38,6 +44,33 @@ def test_errors_fall_with_the_order_of_the_transcription(transcription):
 
 
 @pytest.mark.slow
+def test_a_mesh_finds_the_switch_of_a_least_time():
+    """Five intervals have no node at the switch."""
+    refined = solve_refined(hurried(), error=0.02, rounds=3, intervals=5)
+    coarse, *_, fine = refined
+    best = 2 * np.sqrt(2.0 * 1.5 / 3.0)
+    assert abs(fine.duration - best) < abs(coarse.duration - best) / 4
+    assert refined.errors[-1] < refined.errors[0] / 3
+    assert np.diff(fine.t).max() > 1.9 * np.diff(fine.t).min()
+    assert refined.met == (refined.errors[-1] <= 0.02)
+    # the estimate is the integral of what a cubic motion misses
+    t, x = np.asarray(coarse.t), np.asarray(coarse.x)
+    u = np.stack([np.asarray(coarse.u)[:-1, 0], np.asarray(coarse.details.middle)[:, 0], np.asarray(coarse.u)[1:, 0]])
+    rate = np.stack([x[:, 1], np.asarray(coarse.u)[:, 0] / 2.0], 1)
+    motion = scipy.interpolate.CubicHermiteSpline(t, x, rate)
+    for k, found in enumerate(np.asarray(interval_errors(coarse))):
+        s = np.linspace(0, 1, 4001)
+        at = t[k] + s * (t[k + 1] - t[k])
+        force = (1 - s) * (1 - 2 * s) * u[0, k] + 4 * s * (1 - s) * u[1, k] + s * (2 * s - 1) * u[2, k]
+        missed = np.abs(motion(at, 1) - np.stack([motion(at)[:, 1], force / 2.0], 1))
+        exact = scipy.integrate.simpson(missed, x=at, axis=0)
+        # four points of Gauss on an absolute value: 9 % too much for a cubic
+        np.testing.assert_allclose(found, exact, rtol=0.12, atol=0.05 * exact.max() + 1e-12)
+    with pytest.raises(ConvergenceError, match="after 1 rounds the largest error"):
+        solve_refined(hurried(), error=1e-9, rounds=1, intervals=5, throw=True)
+
+
+@pytest.mark.slow
 @pytest.mark.wide
 def test_meshes_are_refined_where_the_error_is():
     coarse, *_, fine = solve_refined(two_link_arm(), error=2e-4, rounds=3, intervals=20)
@@ -50,3 +83,11 @@ def test_meshes_are_refined_where_the_error_is():
 def test_a_mesh_is_cut_by_the_order():
     mesh = refined_mesh(np.array([0.0, 0.5, 1.0]), np.array([[1e-7], [15e-6]]), 1e-6)
     np.testing.assert_allclose(mesh, [0, 0.5, 0.75, 1.0])
+
+
+@pytest.mark.slow
+def test_methods_that_simulate_have_no_such_estimate():
+    with pytest.raises(ModelError, match="by collocation"):
+        interval_errors(ilqr(push(), intervals=2))
+    with pytest.raises(ModelError, match="multiple shooting is that of its integrator"):
+        interval_errors(solve(push(), transcription=MultipleShooting(), intervals=2))

@@ -71,7 +71,8 @@ def follower(dynamics, **options):
 
 @pytest.mark.slow
 def test_a_moving_reference_is_followed_through_a_delay_of_one_sample():
-    law = follower(to.Robot(PENDULUM), delay=0.05)
+    field = to.VectorField(pendulum, ("angle", "rate"), ("effort",), jnp.asarray(9.81))
+    law = follower(field, efforts=push, delay=0.05)
     ts = jnp.linspace(0.0, 2.0, 41)
     path = jax.jit(lambda q: jd.simulate(System(PENDULUM, (law,)), q, jnp.zeros(1), ts, dt=0.025))(jnp.array([0.05]))
     late = np.asarray(ts) > 0.7
@@ -109,3 +110,13 @@ def test_only_robots_are_driven():
     field = to.VectorField(lambda t, x, u, p: u, ("x",), ("u",))
     with pytest.raises(jd.ModelError, match="drives a Robot"):
         to.ModelPredictive(to.Problem(field, 1.0, start=jnp.zeros(1)))
+
+
+def test_what_a_controller_cannot_plan_is_refused():
+    field = to.VectorField(pendulum, ("angle", "rate"), ("effort",), jnp.asarray(9.81))
+    given = {"start": jnp.zeros(2), "running": wave}
+    controller = lambda **options: to.ModelPredictive(to.Problem(field, 0.5, **given, **options), efforts=push)
+    with pytest.raises(jd.ModelError, match="ModelPredictive cannot take this problem: its horizon is free"):
+        controller(free_duration=True)
+    with pytest.raises(jd.ModelError, match="it limits rates of controls"):
+        controller(bounds=to.Bounds(control_rate=1.0))

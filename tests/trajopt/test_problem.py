@@ -7,7 +7,18 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn._errors import ModelError, ShapeError
-from jaxdyn.trajopt import Bounds, Guess, MultipleShooting, PathConstraint, Problem, Robot, ilqr, partial, solve
+from jaxdyn.trajopt import (
+    Bounds,
+    Guess,
+    MultipleShooting,
+    PathConstraint,
+    Problem,
+    Robot,
+    VectorField,
+    ilqr,
+    partial,
+    solve,
+)
 
 from .problems import push
 
@@ -75,6 +86,29 @@ def test_controls_that_are_given_are_those_of_the_quadratic_program():
     found = solve(push(end_control=[0.5]), intervals=n).checked()
     np.testing.assert_allclose(found.u[:, 0], u[::2], atol=1e-7)
     np.testing.assert_allclose(found.cost, weight @ u**2, rtol=1e-10)
+
+
+def _lag(t, x, u, _):
+    return u - x
+
+
+def _follow(t, x, u):
+    return (x[0] - jnp.cos(t)) ** 2 + u @ u
+
+
+def _repeats(x0, xT):
+    return xT - x0
+
+
+@pytest.mark.slow
+def test_a_motion_that_repeats_is_the_steady_state():
+    """`xdot = u - x` follows `cos t`: of `x = Re(z e^it)`, `|z - 1|^2 + |(1 + i) z|^2` is least at `z = 1/3`."""
+    field = VectorField(_lag, ("x",), ("u",))
+    problem = Problem(field, 2 * np.pi, running=_follow, coupling=_repeats)
+    found = solve(problem, intervals=24).checked()
+    np.testing.assert_allclose(found.cost, 2 * np.pi / 3, rtol=1e-5)
+    np.testing.assert_allclose(found.x[:, 0], np.cos(found.t) / 3, atol=1e-4)
+    np.testing.assert_allclose(found.x[0], found.x[-1], atol=1e-10)
 
 
 @pytest.mark.parametrize(

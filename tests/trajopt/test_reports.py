@@ -1,24 +1,41 @@
-"""Constraints are reported with their names and times."""
+"""What solvers say on their way and when they fail: progress, names and times of constraints, exceptions."""
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxdyn._errors import ConvergenceError
 from jaxdyn.trajopt import (
     Bounds,
     HermiteSimpson,
     MultipleShooting,
     PathConstraint,
+    Problem,
     Trapezoidal,
+    ilqr,
+    partial,
+    single_shooting,
+    solve,
 )
 from jaxdyn.trajopt._interior_point_program import Program
 from jaxdyn.trajopt._interior_point_solve import residuals
+from jaxdyn.trajopt._transcription import end_names, start_names
 
 from .problems import push
 
 
 def _clock(t, x, u):
     return t
+
+
+def _two(x):
+    return jnp.stack([x[0], x[1]])
+
+
+def _difference(x0, xT):
+    return xT - x0
 
 
 TRANSCRIPTIONS = (Trapezoidal(), HermiteSimpson(), HermiteSimpson(separated=False), MultipleShooting(linear=True))
@@ -40,3 +57,54 @@ def test_rows_have_names_and_times(transcription, rate):
     np.testing.assert_allclose(clock.amount[:, 0], clock.times, atol=1e-12)
     assert ("rates of controls" in found) == (rate is not None)
     assert len(transcription.equations(problem, layout)) == values.c.shape[1]
+
+
+def test_ends_are_named_by_states_and_conditions():
+    problem = Problem(push().dynamics, 1.0, start=_two, end=partial([3.0], [1]), end_control=[0.5])
+    layout = Trapezoidal().layout(problem)
+    assert start_names(problem, layout) == ("condition 0", "condition 1")
+    assert end_names(problem, layout) == ("v", "u")
+    assert [label.component for label in Trapezoidal().equations(problem, layout)] == ["p", "v"]
+    repeats = Problem(push().dynamics, 1.0, coupling=_difference)
+    assert end_names(repeats, Trapezoidal().layout(repeats)) == ("coupling 0", "coupling 1")
+    assert start_names(repeats, Trapezoidal().layout(repeats)) == ("p at the start", "v at the start")
+
+
+@pytest.mark.slow
+def test_every_solver_shows_its_progress(capsys):
+    for method in (solve, ilqr, single_shooting):
+        shown = []
+        found = method(push(), intervals=4, progress=shown.append)
+        assert found.run_seconds > 0 and found.compile_seconds > 0
+        assert [int(p.iteration) for p in shown] == sorted(int(p.iteration) for p in shown)
+        assert len(shown) > 1
+        missed = lambda p: max(float(p.violation), float(getattr(p, "gap", 0)))
+        assert missed(shown[-1]) <= 1e-4 < missed(shown[0])
+        assert np.isfinite([float(p.cost) for p in shown]).all()
+        method(push(), intervals=4, progress=True)
+        assert "cost" in capsys.readouterr().out
+
+
+def _counted():
+    calls = []
+
+    def effort(t, x, u):
+        calls.append(None)
+        return u @ u
+
+    return effort, calls
+
+
+@pytest.mark.slow
+def test_plain_derivatives_are_compiled_once_and_failures_raise_inside_of_programs():
+    effort, calls = _counted()
+    problem = lambda m: eqx.tree_at(lambda p: p.running, push(m), Problem(push().dynamics, 1.0, running=effort).running)
+    slope = jax.grad(lambda m: solve(problem(m), intervals=4, throw=True).cost)
+    first = slope(2.0)
+    before = len(calls)
+    np.testing.assert_allclose(slope(3.0), 1.5 * first, rtol=1e-8)
+    assert len(calls) == before
+    with pytest.raises(ConvergenceError, match="not optimal"):
+        ilqr(push(bounds=Bounds(lower_control=-1.0, upper_control=1.0)), intervals=4, throw=True)
+    with pytest.raises(Exception, match="not optimal"):
+        jax.jit(lambda m: solve(problem(m), intervals=4, throw=True).cost)(jnp.nan).block_until_ready()

@@ -95,6 +95,43 @@ def test_singular_poses_are_reported():
 
 
 @pytest.mark.slow
+def test_measures_of_a_pose_have_derivatives():
+    measures = lambda q: (lambda r: jnp.stack([r.manipulability, r.conditioning]))(
+        to.resolved_rates(SIX, q, TIP6, TWIST, inverse=to.square_inverse)
+    )
+    slope, h = jax.jit(jax.jacfwd(measures))(Q6), 1e-6
+    for k, e in enumerate(h * np.eye(6)):
+        np.testing.assert_allclose(slope[:, k], (measures(Q6 + e) - measures(Q6 - e)) / (2 * h), atol=1e-6)
+    assert np.abs(slope).max(1).min() > 1e-3
+
+
+@pytest.mark.slow
+def test_an_arm_with_few_joints_comes_nearest_to_a_motion():
+    arm, q = jd.robots.double_pendulum(), jnp.array([0.4, 0.7])
+    found = to.resolved_rates(arm, q, arm.link_names[-1], TWIST, PUSH, inverse=to.left_inverse)
+    j = np.asarray(jd.jacobian(arm, q, arm.link_names[-1], reference=jd.WORLD_ALIGNED))
+    assert found.status == to.RateStatus.REGULAR
+    np.testing.assert_allclose(found.v, np.linalg.lstsq(j, TWIST)[0], atol=1e-10)
+    np.testing.assert_allclose(found.manipulability, np.sqrt(np.linalg.det(j.T @ j)), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_accelerations_are_those_of_the_motion_that_takes_an_error_away():
+    start = jd.frame_pose(SIX, Q6, TIP6)
+
+    def path(t):
+        off = jnp.stack([0.02 + 0 * t, 0.1 * jnp.sin(3 * t), -0.01 + 0.05 * t])
+        return jd.spatial.Pose(start.rotation, start.translation + off)
+
+    h = 1e-3
+    follow = jax.jit(lambda: to.follow_frame(SIX, TIP6, path, Q6, h * jnp.arange(5), inverse=to.square_inverse))
+    found = follow()
+    assert np.abs(found.error[0]).max() > 0.01
+    difference = (found.v[:-4] - 8 * found.v[1:-3] + 8 * found.v[3:-1] - found.v[4:]) / (12 * h)
+    np.testing.assert_allclose(found.a[2:3], difference, atol=1e-5 * np.abs(found.a).max())
+
+
+@pytest.mark.slow
 def test_a_frame_follows_its_path():
     start = jd.frame_pose(ARM, Q7, TIP7)
 
