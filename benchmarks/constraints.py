@@ -2,8 +2,8 @@
 
 python benchmarks/constraints.py [--quick] [--json FILE] [--core N] [--loops 1 2 5 10 20]
 
-Four tables: work and precision, for each way to stay on the constraint; one acceleration and one projection; rollouts of
-a fixed step; and how far four mechanisms leave their constraints in 100 s. Processor time of one core.
+Four tables: work and precision, for each way to stay on the constraint; one acceleration and one projection; rollouts
+of a fixed step; and how far four mechanisms leave their constraints in 100 s. Processor time of one core.
 """
 
 import argparse
@@ -229,7 +229,9 @@ def _written(x) -> str:
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two tolerances, the default remedy, three numbers of loops")
+    parser.add_argument(
+        "--quick", action="store_true", help="two tolerances, the default remedy, three numbers of loops"
+    )
     parser.add_argument("--loops", nargs="+", type=int, default=[1, 2, 5, 10, 20])
     parser.add_argument("--json", metavar="FILE", help="write the rows to a file as well")
     parser.add_argument("--core", type=int, default=-1, help="core to run on (default: the last one)")

@@ -48,7 +48,7 @@ def test_says_which_closure_cannot_close():
 
 @pytest.mark.slow
 def test_says_which_of_several_closures_cannot_close():
-    """Two linkages side by side, the second with a pin that its bars do not reach; the first closes from a rough start."""
+    """Two linkages side by side, the second with a pin that its bars do not reach; the first does close."""
     pair = jd.merge(jd.robots.four_bar(), jd.robots.four_bar(), prefix="other_")
     where = lambda m: m.closures[1].translations
     torn = eqx.tree_at(where, pair, 3 * where(pair))
