@@ -11,8 +11,12 @@ from tests.dynamics._cases import model, state
 from tests.dynamics._functions import FUNCTIONS, scalar
 
 
-def _lowered(f, platform, args):
-    return jax.export.export(jax.jit(f), platforms=[platform])(*args)
+PLATFORMS = ("cuda", "tpu")
+
+
+def _lowered(f, args, platforms=PLATFORMS):
+    """One program for several platforms, with the rules of each."""
+    return jax.export.export(jax.jit(f), platforms=platforms)(*args)
 
 
 def _operations(exported):
@@ -20,28 +24,25 @@ def _operations(exported):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("platform", ["cuda", "tpu"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_lowers(name, platform):
+def test_lowers(name):
     args = (model("every"), *state("every"))
-    assert _lowered(FUNCTIONS[name], platform, args).platforms == (platform,)
+    assert _lowered(FUNCTIONS[name], args).platforms == PLATFORMS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("platform", ["cuda", "tpu"])
 @pytest.mark.parametrize("name", ["rnea", "forward_dynamics", "mass_matrix"])
-def test_gradient_lowers(name, platform):
+def test_gradient_lowers(name):
     args = (model("every"), *state("every"))
     f = jax.grad(scalar(name), argnums=(0, 1, 2, 3, 4))
-    assert _lowered(f, platform, args).platforms == (platform,)
+    assert _lowered(f, args).platforms == PLATFORMS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("platform", ["cuda", "tpu"])
-def test_batch_lowers(platform):
+def test_batch_lowers():
     args = (model("every"), *(jnp.stack([x, x]) for x in state("every")))
     f = jax.vmap(FUNCTIONS["rnea"], (None, 0, 0, 0, 0))
-    assert _lowered(f, platform, args).platforms == (platform,)
+    assert _lowered(f, args).platforms == PLATFORMS
 
 
 # upper bounds of what one inverse dynamics of the 7-joint arm is on a GPU: each loop is a round of kernel
@@ -52,6 +53,6 @@ MOST_OPERATIONS = 1200
 
 def test_size_of_inverse_dynamics_on_a_gpu():
     args = (model("arm"), *state("arm"))
-    count = _operations(_lowered(FUNCTIONS["rnea"], "cuda", args))
+    count = _operations(_lowered(FUNCTIONS["rnea"], args, ["cuda"]))
     assert count["while"] <= MOST_LOOPS
     assert count.total() <= MOST_OPERATIONS
