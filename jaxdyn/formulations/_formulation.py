@@ -9,8 +9,9 @@ from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Float
+from jaxdyn.formulations._poses import poses
 from jaxdyn.joints import AbstractJoint, has_vector_rate
-from jaxdyn.kinematics import forward_kinematics, integrate
+from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
 
 
@@ -140,11 +141,8 @@ def link_motions(model: Model, q, x, rate):
     robot is `v = rate` and its acceleration is the time derivative of `rate`, for every kind of joint.
     """
 
-    def poses(x):
-        p = forward_kinematics(model, integrate(model, q, x))
-        return p.rotation, p.translation
-
-    (rotation, position), (spin, velocity) = jax.jvp(poses, (x,), (rate,))
+    moved = lambda x: poses(model, integrate(model, q, x))
+    (rotation, position), (spin, velocity) = jax.jvp(moved, (x,), (rate,))
     return rotation, spin, position, velocity
 
 

@@ -11,7 +11,6 @@ from jaxdyn._errors import check_shape
 from jaxdyn._types import Array, Float
 from jaxdyn.formulations._formulation import (
     AbstractFormulation,
-    combined,
     external_efforts,
     no_coordinates_for_velocities,
 )
@@ -68,10 +67,9 @@ class Hamilton(AbstractFormulation):
 
     def bias(self, model, q, v):
         q, v = self.checked(model, q, v)
-        p, moved = jax.jvp(lambda q: inertia_matrix(model, q) @ v, (q,), (v,))
-        return moved + jax.grad(lambda q: _hamiltonian(model, q, p))(q)
+        return self.inverse_dynamics(model, q, v, jnp.zeros_like(v))
 
     def inverse_dynamics(self, model, q, v, a, external=None):
         q, v, a = self.checked(model, q, v, a)
-        load = external_efforts(model, q, external)
-        return combined(self.mass_matrix(model, q), self.bias(model, q, v), a, load)
+        p, moved = jax.jvp(lambda q, v: inertia_matrix(model, q) @ v, (q, v), (v, a))
+        return moved + jax.grad(lambda q: _hamiltonian(model, q, p))(q) - external_efforts(model, q, external)

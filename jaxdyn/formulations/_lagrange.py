@@ -9,11 +9,11 @@ from jaxdyn._types import Array, Float
 from jaxdyn.formulations._formulation import (
     AbstractFormulation,
     angular_velocity,
-    combined,
     external_efforts,
     link_motions,
 )
-from jaxdyn.kinematics import forward_kinematics, integrate
+from jaxdyn.formulations._poses import poses
+from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
 
 
@@ -29,8 +29,8 @@ def kinetic(model: Model, q, x, rate):
 
 def potential(model: Model, q, x):
     """`U = -sum of m g . c` in the chart; J."""
-    poses = forward_kinematics(model, integrate(model, q, x))
-    com = poses.translation + jnp.einsum("lij,lj->li", poses.rotation, model.links.com)
+    rotation, position = poses(model, integrate(model, q, x))
+    com = position + jnp.einsum("lij,lj->li", rotation, model.links.com)
     return -jnp.sum(model.links.mass * (com @ model.gravity))
 
 
@@ -51,20 +51,20 @@ class Lagrange(AbstractFormulation):
 
     def bias(self, model, q, v):
         q, v = self.checked(model, q, v)
-        here = jnp.zeros_like(v)
-        energy = lambda x, rate: kinetic(model, q, x, rate)
-        _, moved = jax.jvp(lambda x: jax.grad(energy, 1)(x, v), (here,), (v,))
-        return moved - jax.grad(lambda x: energy(x, v) - potential(model, q, x))(here)
+        return self.inverse_dynamics(model, q, v, jnp.zeros_like(v))
 
     def inverse_dynamics(self, model, q, v, a, external=None):
         q, v, a = self.checked(model, q, v, a)
-        load = external_efforts(model, q, external)
-        return combined(self.mass_matrix(model, q), self.bias(model, q, v), a, load)
+        here = jnp.zeros_like(v)
+        energy = lambda x, rate: kinetic(model, q, x, rate)
+        _, moved = jax.jvp(jax.grad(energy, 1), (here, v), (v, a))
+        slope = jax.grad(lambda x: energy(x, v) - potential(model, q, x))(here)
+        return moved - slope - external_efforts(model, q, external)
 
 
 def _mass_matrix(model, q, x):
-    """`M = d^2 T / dx'^2` in the chart."""
-    return jax.hessian(lambda rate: kinetic(model, q, x, rate))(jnp.zeros_like(x))
+    """`M = d^2 T / dx'^2` in the chart: T is quadratic, so that column i is `dT/dx'` at the unit rate i."""
+    return jax.vmap(jax.grad(lambda rate: kinetic(model, q, x, rate)))(jnp.eye(x.shape[0], dtype=x.dtype))
 
 
 def _mass_slope(model, q):

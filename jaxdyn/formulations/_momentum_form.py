@@ -18,7 +18,6 @@ from jaxdyn._types import Array, Float
 from jaxdyn.formulations._formulation import (
     AbstractFormulation,
     angular_velocity,
-    combined,
     external_efforts,
     link_motions,
     no_coordinates_for_velocities,
@@ -153,10 +152,10 @@ class MomentumEquation(AbstractFormulation):
 
     def bias(self, model, q, v):
         q, v = self.checked(model, q, v)
-        _, moved = jax.jvp(lambda q: inertia_matrix(model, q) @ v, (q,), (v,))
-        return moved - kinetic_slope(model, q, v, self.gradient) + potential_slope(model, q)
+        return self.inverse_dynamics(model, q, v, jnp.zeros_like(v))
 
     def inverse_dynamics(self, model, q, v, a, external=None):
         q, v, a = self.checked(model, q, v, a)
-        load = external_efforts(model, q, external)
-        return combined(self.mass_matrix(model, q), self.bias(model, q, v), a, load)
+        _, moved = jax.jvp(lambda q, v: inertia_matrix(model, q) @ v, (q, v), (v, a))
+        slope = kinetic_slope(model, q, v, self.gradient) - potential_slope(model, q)
+        return moved - slope - external_efforts(model, q, external)
