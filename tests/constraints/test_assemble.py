@@ -48,13 +48,13 @@ def test_says_which_closure_cannot_close():
 
 @pytest.mark.slow
 def test_says_which_of_several_closures_cannot_close():
-    """Two linkages side by side, the second with a pin that its bars do not reach; the first does close."""
+    """Two linkages side by side, the second with a pin that its bars do not reach."""
     pair = jd.merge(jd.robots.four_bar(), jd.robots.four_bar(), prefix="other_")
     where = lambda m: m.closures[1].translations
-    torn = eqx.tree_at(where, pair, 3 * where(pair))
+    torn = eqx.tree_at(where, pair, where(pair).at[0].multiply(5.0))
     end = jax.jit(jc.assemble)(torn, jc.described_constraints(torn), jnp.array([0.1, -0.1, 0.05] * 2))
     assert end.names == ("pin", "other_pin")
-    assert end.errors[0] < 1e-6 < 0.1 < end.errors[1]
+    assert end.errors[0] < 1e-4 < 0.1 < end.errors[1]
     with pytest.raises(jd.ConvergenceError, match="'other_pin' does not close"):
         end.checked()
 

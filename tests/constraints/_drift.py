@@ -1,0 +1,60 @@
+"""How far long simulations of closed mechanisms leave their constraints, at the ends of steps."""
+
+import functools as ft
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxdyn as jd
+import jaxdyn.constraints as jc
+from jaxdyn.constraints import _evaluate as ev
+from jaxdyn.dynamics import AbstractSampledPart, Action
+from jaxdyn.simulation import System
+
+LINKAGES = ("four_bar", "five_bar", "slider_crank", "delta")
+
+
+class Recorder(AbstractSampledPart):
+    """Keeps the state at the ends of steps, every half second: saved rows are projected once more, these are not."""
+
+    period: float = 0.5
+    delay: float = 0.0
+
+    def initial(self, model, q, v):
+        return q, v
+
+    def sample(self, model, t, q, v, state):
+        return q, v
+
+    def act(self, model, t, q, v, state):
+        return Action()
+
+
+@jax.jit
+@ft.partial(jax.vmap, in_axes=(None, None, 0, 0))
+def errors(model, constraints, q, v):
+    """Largest residual and largest rate."""
+    x = ev.evaluated(model, 0.0, q, v)
+    return jnp.abs(ev.residuals(model, constraints, x)).max(), jnp.abs(ev.rates(model, constraints, x)).max()
+
+
+def drift(names, seconds: int) -> dict:
+    """The mechanisms of these names side by side, with every default: largest errors, and the change of energy.
+
+    Energy is relative to the largest kinetic energy on the way.
+    """
+    robot = lambda name: getattr(jd.robots, name)()
+    model = ft.reduce(lambda a, name: jd.merge(a, robot(name), prefix=f"{name}_"), names[1:], robot(names[0]))
+    loops = jc.described_constraints(model)
+    q = jd.neutral(model)
+    v = jax.jit(jc.impulse)(model, loops, q, jnp.full(model.nv, 0.5)).v
+    path = jd.simulate(System(model, (Recorder(),)), q, v, jnp.linspace(0, seconds, 2 * seconds + 1)).checked()
+    ends = path.parts[0].acting
+    position, rate = (float(x.max()) for x in errors(model, loops, *ends))
+    kinetic = jax.jit(jax.vmap(lambda q, v: jd.kinetic_energy(model, q, v)))(path.q, path.v)
+    energy = float(np.abs(path.energy - path.energy[0]).max() / kinetic.max())
+    return {
+        "mechanism": "+".join(names), "seconds": seconds, "position": position, "rate": rate, "energy": energy,
+        "steps": int(path.num_steps), "moved": float(np.abs(ends[0] - q).max()),
+    }  # fmt: skip
