@@ -24,6 +24,7 @@ from jaxdyn.trajopt._transcription import (
     node_guess,
     path_limits,
     path_rows,
+    point_shapes,
     said,
     seen,
     start_residual,
@@ -205,13 +206,9 @@ class Program(eqx.Module):
 
     def split(self, value) -> Point:
         """The parts of such a vector."""
-        p = self.problem
-        shapes = jax.eval_shape(lambda t, x, u: seen(p, t, x, u), *(self._shape(k) for k in ((), (p.nx,), (p.nu,))))
-        ends = np.cumsum([math.prod(x.shape) for x in shapes])[:-1]
-        return Point(*(y.reshape(x.shape) for y, x in zip(jnp.split(value, ends), shapes, strict=True)))
-
-    def _shape(self, shape):
-        return jax.ShapeDtypeStruct(shape, self.problem.dtype)
+        shapes = point_shapes(self.problem)
+        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+        return Point(*(y.reshape(shape) for y, shape in zip(jnp.split(value, ends), shapes, strict=True)))
 
     def interval(self, at, z, field):
         """`(cost, equations, rows)` of one interval at `z = (s, m, s')`, and the instants it looked at."""
@@ -253,8 +250,7 @@ class Program(eqx.Module):
 
     def _nothing(self, k, p):
         """A field that tells nothing."""
-        size = jax.eval_shape(self.point, self._shape((1 + self.problem.nx + self.problem.nu,))).shape
-        return jnp.zeros(size, p.dtype)
+        return jnp.zeros(sum(math.prod(shape) for shape in point_shapes(self.problem)), p.dtype)
 
     def _instants(self, s, m):
         """All instants: those of the intervals, and that of the start or None."""

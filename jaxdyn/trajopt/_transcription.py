@@ -245,6 +245,12 @@ def said(x, answer) -> tuple[Any, ...]:
     return jnp.asarray(rate, x.dtype), *rest
 
 
+def point_shapes(problem: Problem) -> list[tuple[int, ...]]:
+    """Shapes of the parts of a `Point`; the dynamics, costly to trace, are not asked."""
+    n = num_invariants(problem)
+    return [(problem.nx,), (), (sum(path_sizes(problem)),), (num_forces(problem),), (n,), (problem.nx, n)]
+
+
 def path_rows(problem: Problem, t, x, u):
     """Values of all path constraints."""
     parts = [c.rows(t, x, u).astype(x.dtype) for c in problem.path]

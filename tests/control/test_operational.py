@@ -12,7 +12,6 @@ import jaxdyn as jd
 import jaxdyn.constraints as jc
 from jaxdyn import control as ct
 from jaxdyn.kinematics import WORLD_ALIGNED, frame_classical_acceleration, frame_velocity
-from jaxdyn.simulation import Feedback, System
 
 ARM = jd.robots.panda()
 TIP = ARM.link_names[-1]
@@ -135,19 +134,3 @@ def test_hybrid_control_presses_as_wanted(contact):
     want = np.array([0, -0.1 * np.sin(0.3), 0]) + 12 * (np.array([0, 0.1 * np.cos(0.3), 0]) - v) + 40 * e
     tangent = np.eye(3) - np.outer(normal, normal)
     np.testing.assert_allclose(tangent @ a, tangent @ want, atol=1e-8)
-
-
-@pytest.mark.slow
-@pytest.mark.wide
-def test_polishing_in_simulate(contact):
-    constraint, start = contact
-    law = pressing(lambda t: 5.0 + 2.0 * jnp.sin(3 * t))
-    system = System(ARM, (Feedback(law),), jc.ConstrainedMotion(constraint))
-    ts = jnp.linspace(0.0, 1.0, 6)
-    path = jd.simulate(system, start.q, jnp.zeros(7), ts, rtol=1e-6, atol=1e-6).checked()
-    for t, q, v in zip(ts, path.q, path.v, strict=True):
-        tau = law(t, q, v) + jd.passive_forces(ARM, q, v)
-        force = jc.constrained_dynamics(ARM, constraint, q, v, tau).multiplier("surface")[0]
-        assert abs(force - 5 - 2 * np.sin(3 * t)) < 1e-6
-    end = jd.frame_pose(ARM, path.q[-1], TIP).translation
-    assert abs(end[1] - 0.1 * np.sin(1.0)) < 0.03  # 0.13 away at first

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.integrate
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
@@ -18,13 +19,12 @@ from jaxdyn.trajopt import (
     Constrained,
     ConstrainedRobot,
     Guess,
+    HermiteSimpson,
     MultipleShooting,
-    PathConstraint,
     Problem,
     Robot,
     SolveStatus,
     Trapezoidal,
-    VectorField,
     partial,
     solve,
 )
@@ -58,48 +58,57 @@ def _push(t, x, u):
     return u[0] ** 2
 
 
-def _angle(t, x, u, g):
-    return jnp.stack([x[1], u[0] - g * jnp.sin(x[0])])
-
-
-def _cartesian(bounds=None):
+@jax.jit
+@functools.partial(jax.value_and_grad, has_aux=True)
+def _cartesian(gravity, most):
+    """The least integral of the squared push from hanging to `END`, at rest, with the rod bearing at most so much."""
     angles = jnp.linspace(0, END, 9)
     x = jnp.stack([jnp.sin(angles), -jnp.cos(angles), 0 * angles, 0 * angles], axis=1)
     guess = Guess(angles / END, x, jnp.tile(jnp.array([0.0, -G]), (9, 1)))
-    start = jnp.array([0.0, -1.0, 0.0, 0.0])
-    end = partial([np.sin(END), 0.0], [0, 2])
-    return Problem(Bob(jnp.asarray(G)), 1.0, start=start, end=end, running=_push, bounds=bounds, guess=guess)
+    start, end = jnp.array([0.0, -1.0, 0.0, 0.0]), partial([np.sin(END), 0.0], [0, 2])
+    bounds = Bounds(lower_control=jnp.stack([-jnp.inf, -most]))
+    problem = Problem(Bob(gravity), 1.0, start=start, end=end, running=_push, bounds=bounds, guess=guess)
+    found = solve(problem, transcription=HermiteSimpson(), intervals=16, tolerance=1e-10)
+    return found.cost, (found.x, found.u, found.status)
 
 
-def _tension(t, x, u):
-    """What the rod bears, in the angle and its rate."""
-    return x[1] ** 2 + G * jnp.cos(x[0])
+def _in_the_angle(g):
+    """The same in the angle, without a limit, by the conditions of the maximum principle: `u = -p2 / 2`."""
 
+    def rate(t, y):
+        angle, w, p1, p2 = y
+        return np.stack([w, -p2 / 2 - g * np.sin(angle), p2 * g * np.cos(angle), -p1])
 
-def _polar(most):
-    field = VectorField(_angle, ("angle", "rate"), ("push",), jnp.asarray(G))
-    path = (PathConstraint("rod", _tension, upper=most),)
-    return Problem(field, 1.0, start=jnp.zeros(2), end=jnp.array([END, 0.0]), running=_push, path=path)
+    t = np.linspace(0, 1, 41)
+    first = np.stack([END * t, END + 0 * t, 0 * t, 0 * t])
+    ends = lambda a, b: np.array([a[0], a[1], b[0] - END, b[1]])
+    found = scipy.integrate.solve_bvp(rate, ends, t, first, tol=1e-10, max_nodes=100_000)
+    assert found.success
+    s = np.linspace(0, 1, 1001)
+    return scipy.integrate.simpson((found.sol(s)[3] / 2) ** 2, x=s)
 
 
 @pytest.mark.slow
 def test_a_pendulum_on_its_circle_is_that_in_its_angle():
-    """The same optimum in Cartesian coordinates, with the force of the rod planned, and in the angle alone."""
-    free = solve(_cartesian(), intervals=16).checked()
-    bare = -float(free.u[:, 1].min())  # what the rod bears at most
-    costs = []
-    for most in (np.inf, bare - 0.5, bare - 1.0):
-        bounds = Bounds(lower_control=np.array([-np.inf, -most]))
-        found, angle = (solve(p, intervals=16).checked() for p in (_cartesian(bounds), _polar(most)))
-        np.testing.assert_allclose(found.cost, angle.cost, rtol=1e-4)  # of fourth order in both coordinates
-        assert np.abs(np.sum(found.x[:, :2] ** 2, axis=1) - 1).max() < 1e-9
-        assert np.abs(np.sum(found.x[:, :2] * found.x[:, 2:], axis=1)).max() < 1e-9
-        tension = np.sum(found.x[:, 2:] ** 2, axis=1) - G * np.asarray(found.x[:, 1])
-        np.testing.assert_allclose(found.u[:, 1], -tension, atol=1e-8)
-        assert tension.max() < most + 1e-6
-        costs.append(float(found.cost))
+    """Position, velocity and the force of the rod planned together, by the derivatives of the optimum too."""
+    (cost, (_, u, status)), slope = _cartesian(G, jnp.inf)
+    assert status == SolveStatus.SOLVED
+    np.testing.assert_allclose(cost, _in_the_angle(G), rtol=2e-5)  # the error of the mesh, of fourth order
+    np.testing.assert_allclose(slope, (_in_the_angle(G + 1e-3) - _in_the_angle(G - 1e-3)) / 2e-3, rtol=1e-4)
+    borne = -float(u[:, 1].min())
+    for most in (borne + 1, borne - 0.5, borne - 1.0):
+        (limited, (x, u, status)), slope = _cartesian(G, most)
+        assert status == SolveStatus.SOLVED
+        assert np.abs(np.sum(x[:, :2] ** 2, axis=1) - 1).max() < 1e-9
+        assert np.abs(np.sum(x[:, :2] * x[:, 2:], axis=1)).max() < 1e-9
+        tension = np.sum(x[:, 2:] ** 2, axis=1) - G * np.asarray(x[:, 1])
+        np.testing.assert_allclose(u[:, 1], -tension, atol=1e-8)
+        assert tension.max() < most + 1e-7
+        assert (limited > cost + 1e-3) == (most < borne)
+        h = 1e-4
+        difference = (_cartesian(G + h, most)[0][0] - _cartesian(G - h, most)[0][0]) / (2 * h)
+        np.testing.assert_allclose(slope, difference, rtol=1e-5)
     assert tension.max() > most - 1e-4  # the last limit binds
-    assert costs[0] < costs[1] - 1e-3 < costs[2] - 2e-3
 
 
 # Two rods whose tip slides along a wall
@@ -109,7 +118,7 @@ def _wall(p):
     return p[0] - 0.6
 
 
-def _first_angle(q1):
+def _on_wall(q1):
     """Both angles of the arm with its tip on the wall, unit rods hanging along -z: `-sin q1 - sin(q1 + q2) = 0.6`."""
     return np.array([q1, np.arcsin(-0.6 - np.sin(q1)) - q1])
 
@@ -118,23 +127,22 @@ def _efforts(t, x, u):
     return u[:2] @ u[:2]
 
 
-@jax.jit
-@functools.partial(jax.value_and_grad, has_aux=True)
 def _slid(mass, least, most):
     """The least integral of squared efforts of a slide from rest to rest, with the force of the wall in a range."""
     model = jd.robots.double_pendulum(masses=(1.0, mass))
     robot = ConstrainedRobot(model, jc.OnSurface("wall", jc.End("tip", jnp.zeros(3)), _wall))
-    a, b = (jnp.concatenate([_first_angle(q1), jnp.zeros(2)]) for q1 in (-0.9, 0.3))
+    assert robot.control_names == ("upper_joint", "lower_joint", "wall.0")
+    a, b = (jnp.concatenate([_on_wall(q1), jnp.zeros(2)]) for q1 in (-0.9, 0.3))
     none = jnp.full(2, jnp.inf)
     bounds = Bounds(lower_control=jnp.append(-none, least), upper_control=jnp.append(none, most))
+    problem = Problem(robot, 0.6, start=a, end=partial(b[::2], [0, 2]), running=_efforts, bounds=bounds)
     guess = Guess(jnp.array([0.0, 1.0]), jnp.stack([a, b]), jnp.zeros((2, 3)))
-    problem = Problem(robot, 1.0, start=a, end=partial(b[jnp.array([0, 2])], [0, 2]), running=_efforts, bounds=bounds)
-    found = solve(problem.with_guess(guess), transcription=Trapezoidal(), intervals=10, tolerance=1e-10)
+    found = solve(problem.with_guess(guess), transcription=Trapezoidal(), intervals=8, tolerance=1e-10)
     return found.cost, (found.x, found.u, found.status)
 
 
-def _pressed(q, v, tau, m):
-    """The force of the wall by hand: two equations of motion, of the double pendulum, and one of the wall."""
+def _by_hand(q, v, tau, m):
+    """Accelerations and the force of the wall by hand: two equations of motion, of the double pendulum, and its own."""
     (q1, q2), (v1, v2), both = q, v, q[0] + q[1]
     c, h = np.cos(q2), m * np.sin(q2)
     mass = np.array([[1 + 2 * m + 2 * m * c, m + m * c], [m + m * c, m]])
@@ -143,75 +151,98 @@ def _pressed(q, v, tau, m):
     row = np.array([[-np.cos(q1) - np.cos(both), -np.cos(both)]])
     drift = np.sin(q1) * v1**2 + np.sin(both) * (v1 + v2) ** 2
     matrix = np.block([[mass, -row.T], [row, np.zeros((1, 1))]])
-    return np.linalg.solve(matrix, np.append(tau - spin - weight, -drift))[-1]
+    return np.linalg.solve(matrix, np.append(tau - spin - weight, -drift))
 
 
 @pytest.mark.slow
+def test_a_robot_on_a_wall_moves_as_by_hand():
+    @jax.jit
+    def said(mass, x, u):
+        model = jd.robots.double_pendulum(masses=(1.0, mass))
+        robot = ConstrainedRobot(model, jc.OnSurface("wall", jc.End("tip", jnp.zeros(3)), _wall))
+        return robot.constrained(0.0, x, u)
+
+    q, tau = _on_wall(-0.9), np.array([3.0, -2.0])
+    v = np.array([-np.cos(q.sum()), np.cos(q[0]) + np.cos(q.sum())])  # along the wall
+    *a, force = _by_hand(q, v, tau, 1.3)
+    seen = said(1.3, jnp.concatenate([q, v]), jnp.append(tau, force))
+    np.testing.assert_allclose(seen.rate, np.r_[v, a], atol=1e-10)
+    np.testing.assert_allclose(seen.forces, 0, atol=1e-10)
+    np.testing.assert_allclose(seen.invariants, 0, atol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.wide
 def test_motion_and_force_along_a_wall_are_planned_together():
-    m = 1.3
-    (cost, (x, u, status)), slope = _slid(m, -np.inf, np.inf)
-    assert status == SolveStatus.SOLVED
-    free = np.asarray(u)[:, 2]
-    for least, most in ((-np.inf, np.inf), (0.0, np.inf), (0.0, 0.9 * free.max())):
-        (cost, (x, u, status)), slope = _slid(m, least, most)
+    m, slid = 1.3, jax.jit(_slid)
+    costs, least, most = [], -np.inf, np.inf
+    for _ in range(3):
+        cost, (x, u, status) = slid(m, least, most)
         assert status == SolveStatus.SOLVED
         x, u = np.asarray(x), np.asarray(u)
-        tip = -np.sin(x[:, 0]) - np.sin(x[:, 0] + x[:, 1])
-        np.testing.assert_allclose(tip, 0.6, atol=1e-9)
-        np.testing.assert_allclose(
-            [_pressed(y[:2], y[2:], w[:2], m) for y, w in zip(x, u, strict=True)], u[:, 2], atol=1e-7
-        )
-        assert u[:, 2].min() > least - 1e-7 and u[:, 2].max() < most + 1e-7
-        h = 1e-4
-        difference = (_slid(m + h, least, most)[0][0] - _slid(m - h, least, most)[0][0]) / (2 * h)
+        force = u[:, 2]
+        np.testing.assert_allclose(-np.sin(x[:, 0]) - np.sin(x[:, 0] + x[:, 1]), 0.6, atol=1e-9)
+        by_hand = [_by_hand(y[:2], y[2:], w[:2], m)[2] for y, w in zip(x, u, strict=True)]
+        np.testing.assert_allclose(force, by_hand, atol=1e-7)
+        assert least - 1e-7 < force.min() and force.max() < most + 1e-7
+        costs.append(float(cost))
+        if least < 0:
+            assert force.min() < -1  # the wall would have to pull; from now on it pushes alone
+            least = 0.0
+        else:
+            most = 0.98 * force.max()  # and then not so much
+    assert costs[0] < costs[1] < costs[2]
+    assert force.min() < 1e-6
+    assert force.max() > most / 0.98 - 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.wide
+def test_a_constrained_optimum_has_derivatives_in_the_model():
+    slid = jax.jit(jax.value_and_grad(_slid, has_aux=True))
+    m, h = 1.3, 1e-4
+    for least in (-np.inf, 0.0):
+        (_, (_, _, status)), slope = slid(m, least, np.inf)
+        assert status == SolveStatus.SOLVED
+        difference = (slid(m + h, least, np.inf)[0][0] - slid(m - h, least, np.inf)[0][0]) / (2 * h)
         np.testing.assert_allclose(slope, difference, rtol=1e-5)
-        print(least, most, cost, slope, difference, u[:, 2])
-    assert free.min() < -1  # without the limit the wall would have to pull
 
 
 # A closed chain
 
 
-def _crank(t, x, u):
-    return u[0] ** 2
-
-
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_linkage_turns_with_its_bearing_spared():
-    """Made inside of a compiled function, where the independent rows of the closure are to be told by their number."""
+    """Made inside of a compiled function, where the number of independent rows of the closure is to be told."""
 
     @jax.jit
-    @functools.partial(jax.value_and_grad, has_aux=True)
     def turned(mass, most):
         model = jd.robots.four_bar(masses=(1.0, mass, 1.5))
-        robot = ConstrainedRobot(model, jc.described_constraints(model), actuated=("crank_joint",), rank=2)
-        bounds = Bounds(
-            lower_control=jnp.array([-jnp.inf, -most, -most]), upper_control=jnp.array([jnp.inf, most, most])
-        )
-        problem = Problem(
-            robot, 0.6, start=jnp.zeros(6), end=partial(jnp.array([1.0, 0.0]), [0, 3]), running=_crank, bounds=bounds
-        )
-        found = solve(problem, transcription=Trapezoidal(), intervals=10, tolerance=1e-10)
-        return found.cost, (found.x, found.u, jax.vmap(robot.multipliers)(found.u), found.status)
+        closure = jc.described_constraints(model)
+        robot = ConstrainedRobot(model, closure, actuated=("crank_joint",), rank=2)
+        high = jnp.stack([jnp.inf, most, most])
+        bounds = Bounds(lower_control=-high, upper_control=high)
+        end = partial(jnp.array([1.0, 0.0]), [0, 3])
+        problem = Problem(robot, 0.6, start=jnp.zeros(6), end=end, running=_push, bounds=bounds)
+        found = solve(problem, transcription=Trapezoidal(), intervals=8, tolerance=1e-10)
+        return found.cost, found.x, found.u, jax.vmap(robot.multipliers)(found.u), found.status
 
     model = jd.robots.four_bar(masses=(1.0, 2.0, 1.5))
     closure = jc.described_constraints(model)
     exact = jax.jit(jax.vmap(lambda q, v, tau: jc.constrained_dynamics(model, closure, q, v, tau).multipliers))
-    largest = np.inf
-    for share in (1.0, 0.95):
-        limit = share * largest
-        (cost, (x, u, force, status)), slope = turned(2.0, limit)
+    costs, limit = [], np.inf
+    for _ in range(2):
+        cost, x, u, force, status = turned(2.0, limit)
         assert status == SolveStatus.SOLVED
-        tau = np.zeros((11, 3))
-        tau[:, 0] = u[:, 0]
+        tau = jnp.zeros((9, 3)).at[:, 0].set(u[:, 0])
         np.testing.assert_allclose(force, exact(x[:, :3], x[:, 3:], tau), atol=1e-7)
-        print(share, cost, u[:, 1:], slope)
         largest = float(np.abs(u[:, 1:]).max())
         assert largest < limit + 1e-7
-    assert largest > limit - 1e-4
-    h = 1e-4
-    difference = (turned(2.0 + h, limit)[0][0] - turned(2.0 - h, limit)[0][0]) / (2 * h)
-    np.testing.assert_allclose(slope, difference, rtol=1e-5)
+        costs.append(float(cost))
+        limit, before = 0.95 * largest, limit
+    assert largest > before - 1e-4
+    assert costs[0] < costs[1]
 
 
 @pytest.mark.slow
@@ -251,4 +282,4 @@ def test_a_robot_with_closures_says_the_same_with_unknowns():
 
 def test_shooting_refuses_unknown_forces():
     with pytest.raises(ModelError, match="Bob"):
-        solve(_cartesian(), transcription=MultipleShooting(), intervals=4)
+        solve(Problem(Bob(jnp.asarray(G)), 1.0), transcription=MultipleShooting(), intervals=4)
