@@ -7,7 +7,9 @@ import jax
 import numpy as np
 
 from jaxdyn._errors import ModelError
+from jaxdyn.constraints import described_constraints, mobility
 from jaxdyn.io import load, load_mjcf, load_urdf
+from jaxdyn.kinematics import neutral
 from jaxdyn.model import Closure, Model
 
 _FIXED = "Fixed"
@@ -163,7 +165,10 @@ def _closures(model: Model) -> str:
             rows.append((x.name, x.kind, f"{x.links[0]} to {x.links[1]}"))
         else:
             rows.append((x.name, "coupling", f"{x.joint} follows {x.source or 'a constant'}"))
-    return _titled("closures", _table(rows, 3)) if rows else ""
+    if not rows:
+        return ""
+    free = int(jax.jit(lambda m: mobility(m, described_constraints(m), neutral(m)))(model))
+    return _titled("closures", [*_table(rows, 3), f"they leave {free} of {model.nv} degrees of freedom at zero"])
 
 
 def _wrapped(model: Model) -> str:

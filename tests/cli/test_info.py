@@ -52,6 +52,20 @@ def test_floating_base(tmp_path, capsys):
     assert re.search(r"root_joint +Free +0\.\.6 +0", text) and "nothing was assumed" in text
 
 
+def test_absolute_names_of_meshes_are_followed_where_allowed(tmp_path, capsys):
+    mesh, path = tmp_path / "meshes" / "x.stl", tmp_path / "robot" / "r.urdf"
+    for file, text in ((mesh, ""), (path, "")):
+        file.parent.mkdir()
+        file.write_text(text)
+    path.write_text(
+        robot(f'<link name="a"><visual><geometry><mesh filename="{mesh}"/></geometry></visual></link>')
+    )
+    assert "name kept" in shown(capsys, path, "--package-dir", path.parent)
+    assert "name kept" not in shown(capsys, path, "--allow-absolute")
+    assert main(["info", str(tmp_path / "x.xml"), "--allow-absolute"]) == 1
+    assert "are for files that end in .urdf" in capsys.readouterr().err
+
+
 def test_frames_springs_and_names_from_anywhere(tmp_path):
     b = jd.ModelBuilder(name="a\x1b[2J").add_link("arm\n", "world", jd.joints.Revolute((0, 0, 1)), stiffness=2.5)
     text = describe(b.add_frame("tool", "arm\n").build())
@@ -64,6 +78,13 @@ def test_saved_model(tmp_path, capsys):
     path = tmp_path / "arm.model"
     jd.save(path, jd.parse_urdf(arm("base")))
     assert re.search(r"^  elbow +Revolute +1 +1 +-1 +1 +2 +5", shown(capsys, path), re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_freedom_left_by_closures(tmp_path, capsys):
+    path = tmp_path / "linkage.model"
+    jd.save(path, jd.robots.five_bar())
+    assert "they leave 2 of 4 degrees of freedom at zero" in shown(capsys, path)
 
 
 def test_mjcf(tmp_path, capsys):

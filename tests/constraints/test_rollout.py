@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.integrate import solve_ivp
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
@@ -83,23 +82,18 @@ def test_gradient_in_everything():
 
 @pytest.mark.slow
 def test_single_precision():
-    """A batch of two squares in a row, through the flat pose, against the pendulum that they are."""
-    model = jd.robots.n_four_bar(2).astype(jnp.float32)
-    turn = np.array([-1.0 if name.startswith("bar") else 1.0 for name in model.link_names], np.float32)
-    speeds = np.array([1.5, 2.5], np.float32)
-    times = jnp.linspace(0, 0.4, 3, dtype=jnp.float32)
-    run = jax.jit(jax.vmap(lambda q, v: jd.simulate(model, q, v, times)))
-    path = run(jnp.asarray(np.outer([1.2, 1.3], turn), jnp.float32), jnp.asarray(np.outer(speeds, turn)))
-    assert path.q.dtype == path.v.dtype == path.energy.dtype == jnp.float32
-    assert np.all(path.status == jd.SimulationStatus.FINISHED)
-    rate = lambda t, y: [y[1], 3.5 * 9.81 / 3 * np.sin(y[0])]
-    for k, start in enumerate(zip((1.2, 1.3), speeds, strict=True)):
-        want = solve_ivp(
-            rate, (0, 0.4), start, method="DOP853", rtol=1e-10, atol=1e-10, t_eval=np.linspace(0, 0.4, 3)
-        ).y
-        assert want[0, -1] > np.pi / 2 > want[0, 0]  # past the pose where rows of A depend on each other
-        assert_allclose(path.q[k], np.outer(want[0], turn), atol=5e-4)
-        assert_allclose(path.v[k], np.outer(want[1], turn), atol=5e-3)
+    """A point on a rod (numbers of which are in double precision) after 1 s, as published for problem A01."""
+    b = jd.ModelBuilder(gravity=(0, -9.81, 0))
+    b.add_link("x", "world", jd.joints.Prismatic((1, 0, 0)))
+    b.add_link("point", "x", jd.joints.Prismatic((0, 1, 0)), jd.spatial.point_mass(1.0))
+    rod = jc.Distance("rod", "world", "point", 1.0)
+    assert rod.length.dtype == jnp.float64
+    system = System(b.build(jnp.float32), (), jc.ConstrainedMotion(rod))
+    start, times = jnp.array([-1.0, 0.0], jnp.float32), jnp.array([0.0, 1.0], jnp.float32)
+    path = jd.simulate(system, start, 0 * start, times).checked()
+    assert path.q.dtype == path.v.dtype == jnp.float32
+    assert_allclose(path.q[-1], [0.98629175113187532, -0.16501085312554117], atol=2e-4)
+    assert_allclose(jnp.linalg.norm(path.q[-1]), 1.0, atol=1e-6)
 
 
 @pytest.mark.slow
