@@ -1,6 +1,6 @@
 """Memory of a rollout's gradient against its horizon, for the adjoints of diffrax.
 
-    python benchmarks/memory.py [--steps 100 1000 10000 100000] [--robot panda] [--json FILE]
+    python benchmarks/memory.py [--quick] [--steps 100 1000 10000 100000] [--robot panda] [--json FILE]
 
 The gradient of the arm's last configuration in its start and in its model, steps of 1 ms of Tsit5, float64. The figure
 is what XLA reserves for temporaries when it compiles (`memory_analysis`), so it does not depend on the load of the
@@ -49,11 +49,14 @@ def temporaries(model: Any, steps: int, adjoint: diffrax.AbstractAdjoint, forwar
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", nargs="+", type=int, default=[100, 1_000, 10_000, 100_000])
-    parser.add_argument("--robot", default="panda")
+    parser.add_argument("--quick", action="store_true", help="a pendulum and two horizons, some minutes")
+    parser.add_argument("--steps", nargs="+", type=int)
+    parser.add_argument("--robot")
     parser.add_argument("--adjoints", nargs="+", default=list(ADJOINTS), choices=list(ADJOINTS))
     parser.add_argument("--json", metavar="FILE", help="write the rows to a file as well")
     args = parser.parse_args(argv)
+    args.steps = args.steps or ([100, 10_000] if args.quick else [100, 1_000, 10_000, 100_000])
+    args.robot = args.robot or ("pendulum" if args.quick else "panda")
     jax.config.update("jax_enable_x64", True)
     model = getattr(jd.robots, args.robot)()
     print(f"{args.robot}, float64, jax {jax.__version__}, diffrax {diffrax.__version__}; MB of temporaries\n")

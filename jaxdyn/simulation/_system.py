@@ -105,7 +105,7 @@ class System(eqx.Module):
                 effort = effort + check_shape(f"effort of {type(part).__name__}", action.effort, (model.nv,))
             if action.external is not None:
                 name = f"external of {type(part).__name__}"
-                wrench = check_shape(name, action.external, (model.num_links, 6))
+                wrench = check_shape(name, action.external, (model.num_links, 6)).astype(v.dtype)
                 external = wrench if external is None else external + wrench
             rates.append(jax.tree.map(jnp.zeros_like, x) if sampled else _rate(part, x, action.rate))
         return Action(effort.astype(v.dtype), external, tuple(rates) or None)

@@ -269,20 +269,19 @@ class Current(AbstractPart):
 def test_single_precision_stays_single_in_all_parts_on_manifolds():
     """Whatever the precision of the parts' own numbers: that of the robot and its state counts."""
     m = floating().astype(jnp.float32)
-    single = lambda x: jnp.asarray(x, jnp.float32)
     hold = HeldSignal(np.zeros((2, m.nv)), 0.02)
-    law = SampledFeedback(lambda t, q, v: -0.1 * v, 0.03, 0.01)
+    law = SampledFeedback(lambda t, q, v: -0.1 * np.ones(m.nv) * v, 0.03, 0.01)
     table = linear_signal(np.array([0.0, 1.0]), np.ones((2, m.nv)))
     parts = (Current(np.array(2.0)), hold, law, table, Wrench("b", np.ones(6)), Effort(np.ones(m.nv)))
-    q, v = state(m)
-    event = Event(_height)
-    run = lambda q, v: simulate(System(m, parts), q, v, single([0.0, 0.05, 0.1]), events=(event,))
-    tr = run(single(q), single(v))
-    floats = [x for x in jax.tree.leaves((tr, tr.energy, tr.power)) if jnp.issubdtype(x.dtype, jnp.floating)]
-    print({x.dtype for x in floats}, int(tr.status))
-    twice = run(q, v)
-    print(twice.q.dtype, np.abs(twice.q - tr.q).max())
+    q, v = (x.astype(jnp.float32) for x in state(m))
+    tr = simulate(System(m, parts), q, v, jnp.array([0.0, 0.05, 0.1], jnp.float32), events=(Event(_base),))
+    assert int(tr.status) == 0 and int(tr.num_steps) < 100
+    seen = tr.t, tr.q, tr.v, tr.parts, tr.action, tr.events.time, tr.events.q, tr.events.v
+    assert {str(x.dtype) for x in jax.tree.leaves(seen)} == {"float32"}
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(seen[:5]))
+    assert abs(tr.parts[0]["i"][-1] - (1 - np.exp(-0.2)) / 2) < 1e-6
+    np.testing.assert_allclose(np.linalg.norm(tr.q[:, :4], axis=1), 1, atol=1e-6)
 
 
-def _height(model, t, q, v):
-    return q[6] - 1e3
+def _base(model, t, q, v):
+    return q[6] - np.float64(1e3)

@@ -10,7 +10,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.joints import Free
-from jaxdyn.simulation import MomentumForm, SemiImplicitEuler, SimulationStatus, System, Variational, simulate
+from jaxdyn.simulation import MomentumForm, SemiImplicitEuler, SimulationStatus, System, simulate
 from tests.oracles import to_mujoco
 from tests.simulation._cases import G, ball, distance, floating, state, wheeled
 

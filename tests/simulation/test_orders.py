@@ -1,0 +1,117 @@
+"""Orders of the solvers on vectors, across an impact and on manifolds, and what they keep over long times."""
+
+import functools as ft
+
+import diffrax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.joints import Spherical
+from jaxdyn.simulation import Coordinate, Event, MomentumForm, Rebound, SemiImplicitEuler, Variational, simulate
+from jaxdyn.spatial import box
+from tests.simulation._cases import distance, state
+
+TS = jnp.linspace(0, 0.5, 6)
+#: solver, the steps of two runs, and the order
+SOLVERS = [
+    pytest.param(SemiImplicitEuler(), (256, 512), 1, id="semi-implicit"),
+    pytest.param(Variational(), (64, 128), 2, id="variational"),
+    pytest.param(MomentumForm(diffrax.Heun()), (128, 256), 2, id="momentum-2"),
+    pytest.param(MomentumForm(diffrax.Tsit5()), (16, 64), 5, id="momentum-5"),
+    pytest.param(diffrax.Tsit5(), (16, 32), 5, id="tsit5"),
+]
+START = jnp.array([0.4, -0.9]), jnp.array([0.3, 1.0])
+FAR, NEAR = 10.0, 0.5
+
+
+@ft.cache
+def rods():
+    return jd.robots.double_pendulum()
+
+
+def swing(solver, dt, bound=FAR, ts=TS):
+    """Two pendulums whose second joint rebounds where it comes up to a bound."""
+    stop = Event(Coordinate(1, jnp.array(bound)), Rebound(1, jnp.array(0.8)), direction=1)
+    return simulate(rods(), *START, ts, dt=dt, solver=solver, events=(stop,))
+
+
+@ft.cache
+def reference(bound):
+    """In steps of a millisecond of the fifth order."""
+    return swing(diffrax.Tsit5(), 1e-3, bound)
+
+
+def order_of(steps, errors):
+    return np.log(errors[0] / errors[1]) / np.log(steps[1] / steps[0])
+
+
+def is_of_order(observed, order):
+    """Errors of the fifth order have others beside them at steps that rounding allows."""
+    return order - 0.3 < observed < order + (0.3 if order < 5 else 0.9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("solver", "steps", "order"), SOLVERS)
+def test_order_on_vectors_and_across_an_impact(solver, steps, order):
+    for bound, impacts in ((FAR, 0), (NEAR, 1)):
+        runs = [swing(solver, 0.5 / n, bound) for n in steps]
+        assert all(int(r.status) == 0 and int(r.events.count) == impacts for r in runs)
+        assert is_of_order(order_of(steps, [distance(rods(), r, reference(bound)) for r in runs]), order)
+
+
+@ft.cache
+def top():
+    """A body on a ball joint outside of its centre of mass."""
+    body = box((0.3, 0.2, 0.1), mass=2.0).moved((0.1, 0, -0.2))
+    return jd.ModelBuilder().add_link("body", "world", Spherical(), body).build()
+
+
+def spin(solver, dt, ts=TS):
+    return simulate(top(), *state(top()), ts, dt=dt, solver=solver, max_steps=100_100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("solver", "steps", "order"), SOLVERS)
+def test_order_on_manifolds(solver, steps, order):
+    exact = spin(diffrax.Tsit5(), 1e-3)
+    runs = [spin(solver, 0.5 / n) for n in steps]
+    assert is_of_order(order_of(steps, [distance(top(), r, exact) for r in runs]), order)
+    np.testing.assert_allclose(np.linalg.norm(runs[-1].q, axis=-1), 1, atol=1e-13)
+    # rows between the steps, which Tsit5 interpolates with the fourth order
+    if isinstance(solver, diffrax.Tsit5):
+        between = [np.abs(jd.difference(top(), exact.q[1], r.q[1])).max() for r in runs]
+        assert order_of(steps, between) > 3.5
+
+
+@pytest.mark.slow
+def test_quaternions_keep_their_length_for_a_hundred_thousand_steps():
+    tr = spin(SemiImplicitEuler(), 1e-3, 200 * TS)
+    assert int(tr.status) == 0 and int(tr.num_steps) == 100_000
+    np.testing.assert_allclose(np.linalg.norm(tr.q, axis=-1), 1, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_variational_solver_keeps_momentum_and_bounds_energy():
+    """The momentum about the vertical in spite of gravity; the energy error is of second order and does not grow."""
+    momentum = spin(Variational(), 0.5 / 65).momentum[:, 2]  # rows at the ends of steps
+    np.testing.assert_allclose(momentum, momentum[0], atol=1e-11)
+
+    def drift(dt, duration):
+        energy = np.asarray(swing(Variational(), dt, ts=jnp.linspace(0, duration, 6)).energy)
+        return np.abs(energy - energy[0]).max()
+
+    short = drift(0.02, 2.0)
+    assert 3.7 < short / drift(0.01, 2.0) < 4.3
+    assert drift(0.02, 200.0) < 3 * short
+
+
+@pytest.mark.slow
+def test_energy_drift_of_chains_falls_with_the_fifth_order():
+    """Two rods, and four."""
+    four = jd.robots.chain(4, length=0.5, mass=0.5)
+    hang = lambda dt: simulate(four, 0.5 * jnp.ones(4), jnp.zeros(4), TS, dt=dt)
+    for run in (ft.partial(swing, diffrax.Tsit5()), hang):
+        drifts = [np.abs(tr.energy - tr.energy[0]).max() for tr in (run(0.02), run(0.005))]
+        assert drifts[0] / drifts[1] > 4**4.5 and drifts[1] < 1e-7
