@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import jaxdyn as jd
 from jaxdyn.formulations import (
@@ -128,10 +129,10 @@ COVERED: tuple[tuple[AbstractFormulation, tuple[str, ...]], ...] = (
 )
 
 
-def each(*soon: type[AbstractFormulation]):
-    """Every formulation with the names of its robots; all but those that compile `soon` are run by hand."""
-    marks = lambda method: [] if isinstance(method, soon) else [pytest.mark.wide]
-    return [pytest.param(x, robots, marks=marks(x), id=type(x).__name__) for x, robots in COVERED]
+def each():
+    """Every formulation with a robot that it covers: two hinges, or what else it does."""
+    soonest = lambda robots: "hinges" if "hinges" in robots else robots[0]
+    return [pytest.param(x, soonest(robots), id=type(x).__name__) for x, robots in COVERED]
 
 
 @ft.cache
@@ -154,3 +155,10 @@ def batch(name: str):
     rest = (jd.neutral(models[0]), *(jnp.zeros_like(x) for x in states[0][1:3]), states[0][3])
     stack = lambda *x: jnp.stack(x)
     return jax.tree.map(stack, *models), *jax.tree.map(stack, *states[:2], rest)
+
+
+def with_pitch(m, pitch):
+    """Coordinates at which the first link has absolute angles `(0.2, pitch, 0.3)`."""
+    home = Rotation.from_quat(np.roll(np.asarray(m.placements.rotation[0]), -1))
+    own = home.inv() * Rotation.from_euler("ZYX", (0.2, pitch, 0.3))
+    return jnp.zeros(m.nq).at[:3].set(own.as_euler("ZYX"))

@@ -8,12 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 import jaxdyn as jd
 from jaxdyn import formulations
-from jaxdyn.formulations import AbstractFormulation, Lagrange, PlanarChain, SphericalChain, TwistWrench
-from tests.formulations._cases import COVERED, ROBOTS, TOLERANCE, batch, each, model, state
+from jaxdyn.formulations import AbstractFormulation, Lagrange, PlanarChain, SphericalChain
+from tests.formulations._cases import COVERED, ROBOTS, TOLERANCE, batch, each, model, state, with_pitch
 from tests.oracles import relative_error
 
 jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -85,13 +84,13 @@ _formulated_slopes = ft.partial(jit, static_argnums=0)(_slopes)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "robots"), each(PlanarChain, TwistWrench))
-def test_gradients_agree(method, robots):
+@pytest.mark.parametrize(("method", "robot"), each())
+def test_gradients_agree(method, robot):
     """`grad` of forward dynamics under jit and vmap, in every kind of leaf and in the state, also at rest.
 
     But for axes of a planar chain: most of their directions lead to robots that it does not cover.
     """
-    m, q, v, a, _ = batch(robots[0])
+    m, q, v, a, _ = batch(robot)
     wanted = _reference_slopes(m, q, v, a)
     got = _formulated_slopes(method, m, q, v, a)
     if isinstance(method, PlanarChain):
@@ -115,9 +114,9 @@ def test_gradients_of_inverse_dynamics_agree(method, robots):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "robots"), each(PlanarChain, SphericalChain))
-def test_single_precision_stays_single(method, robots):
-    m = model(robots[0]).astype(jnp.float32)
+@pytest.mark.parametrize(("method", "robot"), each())
+def test_single_precision_stays_single(method, robot):
+    m = model(robot).astype(jnp.float32)
     q, v = jd.neutral(m), jnp.zeros(m.nv, jnp.float32)
     out = jax.eval_shape(
         lambda q, v: (method.mass_matrix(m, q), method.inverse_dynamics(m, q, v, v), method(m, q, v, v)), q, v
@@ -139,18 +138,11 @@ def test_a_pitch_of_a_right_angle_has_no_numbers():
     """A ball joint's chart ends there: everything is NaN, its slopes too, and just beside it nothing is."""
     m = model("balls")
     angles = jit(lambda q: formulations.absolute_angles(m, q))
-    turned = lambda pitch: _with_pitch(m, pitch)
+    turned = lambda pitch: with_pitch(m, pitch)
     assert np.isnan(angles(turned(np.pi / 2))).all()
     near = angles(turned(np.pi / 2 - 1e-4))
     assert abs(float(near[1]) - (np.pi / 2 - 1e-4)) < 1e-10
     assert "NaN" in (SphericalChain.__doc__ or "")
-
-
-def _with_pitch(m, pitch):
-    """Coordinates at which the first link has absolute angles `(0.2, pitch, 0.3)`."""
-    home = Rotation.from_quat(np.roll(np.asarray(m.placements.rotation[0]), -1))
-    own = home.inv() * Rotation.from_euler("ZYX", (0.2, pitch, 0.3))
-    return jnp.zeros(m.nq).at[:3].set(own.as_euler("ZYX"))
 
 
 @pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)

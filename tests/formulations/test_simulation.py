@@ -11,8 +11,8 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.dynamics import FreeMotion
 from jaxdyn.formulations import ExactGradient, PlanarChain, SphericalChain, TwoPointGradient
-from jaxdyn.simulation import MomentumForm, System, Variational
-from tests.formulations._cases import each, model, state
+from jaxdyn.simulation import MomentumForm, SimulationStatus, System, Variational
+from tests.formulations._cases import each, model, state, with_pitch
 from tests.oracles import relative_error
 
 jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -49,16 +49,19 @@ def _short(method, m, q, v):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "robots"), each())
-def test_every_formulation_moves_a_robot(method, robots):
-    """Two steps give the state that the default method gives; some of the robots have quaternions."""
-    m, (q, v, _, _) = model(robots[0]), state(robots[0])
+@pytest.mark.parametrize(("method", "robot"), each())
+def test_every_formulation_moves_a_robot(method, robot):
+    """Two steps give the state that the default method gives; where a ball joint's chart ends, the status says so."""
+    m, (q, v, _, _) = model(robot), state(robot)
     *got, status = _short(method, m, q, v)
     *wanted, _ = _short(None, m, q, v)
     assert status == 0
     for x, y in zip(got, wanted, strict=True):
         assert relative_error(x, y) < 1e-10
     assert np.abs(np.asarray(got[1]) - np.asarray(v)).max() > 1e-3
+    if isinstance(method, SphericalChain):
+        *_, status = _short(method, m, with_pitch(m, np.pi / 2), v)
+        assert status == SimulationStatus.NOT_FINITE
 
 
 def test_a_model_that_is_not_covered_is_named():
