@@ -25,7 +25,7 @@ def test_there_are_notebooks():
 
 def _case(path: Path):
     """CI leaves out what compiles for more than half a minute and is checked piece by piece in other tests."""
-    heavy = path.stem in ("carrying_a_load", "formulations")
+    heavy = path.stem == "carrying_a_load"
     return pytest.param(path, marks=[pytest.mark.wide] * heavy, id=path.stem)
 
 
