@@ -72,7 +72,10 @@ def stanford_arm(*, d1=0.412, d2=0.154, d6=0.263) -> Model:
     Corke's Robotics Toolbox for MATLAB, whose centres of mass of links 2 to 6 are ten times too large (6.4 m for
     the boom); here they are in m. Its inertias cannot be about the centres of mass: a bar of 2.51 kg m^2 and
     4.25 kg were 2.7 m long. They are taken as about the origins of the links' frames, which is what the
-    book's pseudo-inertia matrices hold, and the table's axes as in the frames.
+    book's pseudo-inertia matrices hold, and the table's axes as in the frames. The last body is given in a frame at the
+    wrist, as the book's last frame is there and not at `d6`. So read, the table gives the effective inertias of the
+    joints that Bejczy, "Robot arm dynamics and control", JPL TM 33-669, 1974, has computed of the same arm, but for the
+    sixth: 0.020 kg m^2, half of what is printed.
 
     With the slide `q_3` the centre of the wrist is at
 
@@ -90,6 +93,7 @@ def stanford_arm(*, d1=0.412, d2=0.154, d6=0.263) -> Model:
     for m, c, about_origin in _STANFORD:
         com = np.array(c)
         bodies.append(Inertia(m, com, np.diag(about_origin) - m * (com @ com * np.eye(3) - np.outer(com, com))))
+    bodies[-1] = bodies[-1].moved((0.0, 0.0, -d6))  # given in a frame at the wrist
     turn = math.radians(170)
     upper = (turn, turn, 50 * _INCH, turn, math.radians(90), turn)
     lower = (-turn, -turn, 12 * _INCH, -turn, -math.radians(90), -turn)

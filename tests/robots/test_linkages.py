@@ -160,16 +160,20 @@ def _arm_angles(platform, radii, lengths):
 
 
 def test_delta_has_the_inverse_kinematics_of_its_closed_form():
+    """With these angles its closures hold, wherever the platform is within reach."""
     place = Placer(robots.delta())
-    for arms in ([0.0, 0.0, 0.0], [0.2, -0.1, 0.3], [-0.4, 0.5, 0.1]):
-        platform = place(_closed(place, arms), "platform")[:3, 3]
-        np.testing.assert_allclose(_arm_angles(platform, (0.2, 0.05), (0.3, 0.8)), 0.5 + np.array(arms), atol=1e-10)
+    home = place(np.zeros(6), "platform")[:3, 3]
+    np.testing.assert_allclose(_arm_angles(home, (0.2, 0.05), (0.3, 0.8)), 0.5, rtol=1e-12)
+    for move in ([0.1, 0.0, 0.05], [-0.15, 0.2, -0.1], [0.02, -0.3, 0.1]):
+        arms = _arm_angles(home + move, (0.2, 0.05), (0.3, 0.8)) - 0.5
+        assert np.abs(arms).max() > 0.1
+        np.testing.assert_allclose(place.gaps(np.r_[arms, move]), 0, atol=1e-12)
 
 
 def test_delta_has_the_shared_masses_of_codourey():
     """Half of each parallelogram's mass at the end of its arm, the other half on the platform; bars are slender."""
     place = Placer(robots.delta())
-    m = place.oracle.mass_matrix(_closed(place, [0.2, -0.1, 0.3]))
+    m = place.oracle.mass_matrix(np.array([0.2, -0.1, 0.3, 0.1, 0.0, -0.1]))
     np.testing.assert_allclose(m[:3, :3], (1.0 / 3 + 0.3 / 2) * 0.3**2 * np.eye(3), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(m[3:, 3:], (0.5 + 3 * 0.3 / 2) * np.eye(3), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(m[:3, 3:], 0, atol=1e-14)
