@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import diffrax
+
 _OWN = "jaxdyn"
 _NAME = re.compile(r"jaxdyn(\.[a-z][a-z0-9_]*)*\.[A-Za-z][A-Za-z0-9_]*")
-# parts of trajectories that nobody constructs
-_INNER = (
-    "jaxdyn.simulation._manifold:_Interpolations",
-    "jaxdyn.simulation._momentum:_Interpolations",
-    "jaxdyn.simulation._trajectory:Batched",
-)
+# a class that no folder exports, such as those of which a trajectory or an optimum is made: its module and its name
+_INNER = re.compile(r"jaxdyn(\._?[a-z][a-z0-9_]*)*:_?[A-Za-z][A-Za-z0-9_]*")
+# paths over time, which parts of systems hold
+_PATHS = {f"diffrax.{x.__name__}": x for x in (diffrax.LinearInterpolation, diffrax.CubicInterpolation)}
 _EDGE = ("jaxdyn.io", "jaxdyn.cli", "jaxdyn.viz", "jaxdyn.distributed")
 
 
@@ -38,15 +38,18 @@ class Names:
     def name(self, value: Any) -> str | None:
         """What a file calls a class or function, or None if it may not hold it."""
         key = f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
-        if self._given.get(key) is value or (key in _INNER and _inner(key) is value):
+        if self._given.get(key) is value:
             return key
-        return _public(value)
+        listed = next((name for name, path in _PATHS.items() if path is value), None)
+        return listed or _public(value) or (key if is_class(value) and _inner(key) is value else None)
 
     def find(self, name: str) -> Any:
         """The class or function called so, or None."""
         if name in self._given:
             return self._given[name]
-        if name in _INNER:
+        if name in _PATHS:
+            return _PATHS[name]
+        if ":" in name:
             return _inner(name)
         if not _NAME.fullmatch(name) or name.startswith(_EDGE):
             return None
@@ -59,8 +62,15 @@ class Names:
 
 
 def _inner(name: str) -> Any:
+    """A class with fields by its module in jaxdyn and its name there, or None."""
+    if not _INNER.fullmatch(name) or name.startswith(_EDGE):
+        return None
     module, _, last = name.partition(":")
-    return getattr(importlib.import_module(module), last, None)
+    try:
+        value = getattr(importlib.import_module(module), last, None)
+    except ImportError:
+        return None
+    return value if is_class(value) and value.__module__ == module else None
 
 
 def _public(value: Any) -> str | None:

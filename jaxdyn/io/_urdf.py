@@ -148,8 +148,10 @@ def _check_root(robot: Element, bounds: Bounds):
         fail(robot, f"the outermost element of a URDF is <robot>; {remedy}")
     if any(x.tag.startswith("xacro:") for x in robot.children):
         fail(robot, "holds xacro macros; expand them first, with `xacro file.urdf.xacro > file.urdf`")
-    if len(robot.all("link")) > bounds.max_links:
-        fail(robot, f"has more than {bounds.max_links} links; if you trust it, raise bounds=Bounds(max_links=...)")
+    drives = sum(len(group.all("transmission")) for group in (robot, *robot.all("ros2_control")))
+    for what, count in (("links", len(robot.all("link"))), ("transmissions", drives)):
+        if count > bounds.max_links:
+            fail(robot, f"has more than {bounds.max_links} {what}; if you trust it, raise bounds=Bounds(max_links=...)")
 
 
 def _named(robot: Element, tag: str) -> dict[str, Element]:

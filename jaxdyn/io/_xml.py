@@ -19,7 +19,7 @@ LARGEST = 1e30  # what no physical number exceeds, and what single precision can
 
 @dataclass(frozen=True)
 class Bounds:
-    """How large a file may be: bytes, XML elements, how deep these may be nested, and links of the robot."""
+    """How large a file may be: bytes, XML elements, how deep these may be nested, and links or drives of the robot."""
 
     max_bytes: int = 32_000_000
     max_elements: int = 50_000

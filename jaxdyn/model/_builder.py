@@ -187,8 +187,8 @@ class ModelBuilder:
 
     def add_actuator(self, name: str, joint: str, *, gear: Any = 1.0, range=(-np.inf, np.inf)) -> "ModelBuilder":
         """Describes a drive: effort `gear * u` on a joint, `u` within `range`."""
-        gear = jnp.atleast_1d(jnp.asarray(gear, float))
-        self._actuators.append(Actuator(name, joint, gear, jnp.asarray(range, float)))
+        gear, range = _array(gear, 1), _array(range, 1)
+        self._actuators.append(Actuator(name, joint, gear, range))
         return self
 
     def add_shape(self, shape: Shape) -> "ModelBuilder":
@@ -257,7 +257,13 @@ class ModelBuilder:
 
 
 def _cast(entries, dtype):
-    return jax.tree.map(lambda x: jnp.asarray(x, dtype), tuple(entries))
+    return jax.tree.map(lambda x: x if x.dtype == dtype else jnp.asarray(x, dtype), tuple(entries))
+
+
+def _array(x, ndmin: int):
+    """An array of floats; of known numbers without a JAX operation, which a file has too many of."""
+    dtype = jnp.result_type(float)
+    return jax.device_put(np.array(x, dtype, ndmin=ndmin)) if is_concrete(x) else jnp.array(x, dtype, ndmin=ndmin)
 
 
 def _frame_pose(pose):
