@@ -1,9 +1,11 @@
 """Whatever a URDF holds, reading it gives a model or a typed error, soon."""
 
+import os
 import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -309,18 +311,34 @@ def test_fuzz(text, floating):
     read(text, floating)
 
 
-@pytest.mark.slow
-def test_fuzz_long():
-    """Twelve thousand inputs, of which many are refused and many are read."""
+def fuzz(count: int) -> dict[bool, int]:
+    """How many of so many inputs are read, and how many refused."""
     counts = {True: 0, False: 0}
 
-    @settings(max_examples=12_000, deadline=None, derandomize=True, database=None, suppress_health_check=CHECKS)
+    @settings(max_examples=count, deadline=None, derandomize=True, database=None, suppress_health_check=CHECKS)
     @given(ANYTHING, st.booleans())
     def run(text, floating):
         counts[read(text, floating)] += 1
 
     run()
-    assert sum(counts.values()) >= 10_000 and min(counts.values()) > 1_000, counts
+    return counts
+
+
+@pytest.mark.slow
+def test_fuzz_long():
+    """Ten thousand inputs and more, of which many are refused and many are read; without the tests' type checker."""
+    code = "from tests.io.test_safety import fuzz; print(*fuzz(10_500).values())"
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"JAX_ENABLE_X64": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert out.returncode == 0, out.stderr[-5000:]
+    accepted, refused = map(int, out.stdout.split())
+    assert accepted + refused >= 10_000 and min(accepted, refused) > 1_000, (accepted, refused)
 
 
 def test_errors_are_typed():
