@@ -76,7 +76,7 @@ def test_mujoco(make):
     m = eqx.tree_at(lambda m: m.properties.friction, m, jnp.zeros(m.nv))
     q, v = state(m, speed=0.3)
     horizon, h = 0.1, 1e-4
-    effort = np.random.default_rng(1).normal(size=m.nv)
+    effort = 0.1 * np.random.default_rng(1).normal(size=m.nv)
     for joint in map(m.joint, m.joint_names):
         if isinstance(joint.joint, Free):
             effort[joint.v] = 0
@@ -191,10 +191,9 @@ def test_what_is_wrong_is_refused_by_name():
     with pytest.raises(jd.ModelError, match="SemiImplicitEuler has no error estimate.*dt="):
         simulate(m, *START, jnp.array([0.0, 1.0]), solver=SemiImplicitEuler())
     f = floating()
-    with pytest.raises(jd.ModelError, match="MomentumForm.*a_joint"):
-        simulate(f, *state(f), jnp.array([0.0, 1.0]), solver=MomentumForm(diffrax.Tsit5()))
-    with pytest.raises(jd.ModelError, match="LeapfrogMidpoint keeps past iterates"):
-        simulate(f, *state(f), jnp.array([0.0, 1.0]), dt=0.1, solver=diffrax.LeapfrogMidpoint())
+    for solver in (diffrax.LeapfrogMidpoint(), MomentumForm(diffrax.LeapfrogMidpoint())):
+        with pytest.raises(jd.ModelError, match="LeapfrogMidpoint keeps past iterates"):
+            simulate(f, *state(f), jnp.array([0.0, 1.0]), dt=0.1, solver=solver)
     with pytest.raises(jd.ShapeError, match="q0 has shape"):
         simulate(m, jnp.zeros(3), jnp.zeros(1), jnp.array([0.0, 1.0]))
     with pytest.raises(jd.ModelError, match="neither an AbstractPart"):
