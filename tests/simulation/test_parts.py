@@ -269,10 +269,10 @@ class Current(AbstractPart):
 def test_single_precision_stays_single_in_all_parts_on_manifolds():
     """Whatever the precision of the parts' own numbers: that of the robot and its state counts."""
     m = floating().astype(jnp.float32)
-    hold = HeldSignal(np.zeros((2, m.nv)), 0.02)
+    hold = HeldSignal(jnp.zeros((2, m.nv)), 0.02)
     law = SampledFeedback(lambda t, q, v: -0.1 * np.ones(m.nv) * v, 0.03, 0.01)
-    table = linear_signal(np.array([0.0, 1.0]), np.ones((2, m.nv)))
-    parts = (Current(np.array(2.0)), hold, law, table, Wrench("b", np.ones(6)), Effort(np.ones(m.nv)))
+    table = linear_signal(jnp.array([0.0, 1.0]), jnp.ones((2, m.nv)))
+    parts = (Current(np.array(2.0)), hold, law, table, Wrench("b", jnp.ones(6)), Effort(jnp.ones(m.nv)))
     q, v = (x.astype(jnp.float32) for x in state(m))
     tr = simulate(System(m, parts), q, v, jnp.array([0.0, 0.05, 0.1], jnp.float32), events=(Event(_base),))
     assert int(tr.status) == 0 and int(tr.num_steps) < 100
