@@ -6,7 +6,6 @@ import sys
 import time
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -60,23 +59,18 @@ def distance(a, b) -> float:
 
 
 def devices(samples: int) -> dict:
-    """A rollout under efforts with a robot each, and a gradient, over all devices beside those of one."""
+    """A rollout and a gradient over all devices beside those of one."""
     model, q, v = problem(samples)
     one = jax.vmap(last, (None, 0, 0))
     many = sharded_vmap(last, (None, 0, 0))
     place = (replicate(model), shard(q), shard(v))
-    masses, efforts = np.random.default_rng(1).uniform(1, 2, size=(2, samples, model.nv))
-    wide = eqx.tree_at(lambda m: m.links.mass, model, masses)
-    options = OPTIONS | {"batched": eqx.tree_at(lambda m: m.links.mass, jax.tree.map(lambda _: False, model), True)}
-    spread = eqx.tree_at(lambda m: m.links.mass, place[0], shard(masses))
-    rollout = simulate_sharded(spread, place[1], place[2], TS, effort=shard(efforts), **options)
-    alone = jd.simulate_batch(wide, jnp.asarray(q), jnp.asarray(v), TS, effort=jnp.asarray(efforts), **options)
+    rollout = simulate_sharded(model, place[1], place[2], TS, **OPTIONS)
+    alone = jd.simulate_batch(model, jnp.asarray(q), jnp.asarray(v), TS, **OPTIONS)
     return {
         "devices": jax.device_count(),
         "parts": len(rollout.q.sharding.device_set),
         "rollout": distance((rollout.q, rollout.v, rollout.status), (alone.q, alone.v, alone.status)),
-        "moved": float(np.abs(np.asarray(alone.q[:, -1]) - np.asarray(many(*place))).max()),
-        "by placement": distance(jax.jit(one)(*place), many(*place)),
+        "by placement": distance(jax.jit(one)(*place), alone.q[:, -1]),
         "gradient": distance(slope(many)(*place), jax.jit(slope(one))(model, q, v)),
         "forward": collectives(many, *place),
         "backward": collectives(slope(many), *place),

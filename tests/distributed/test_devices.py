@@ -17,12 +17,11 @@ from jaxdyn.distributed._sharding import check_batch
 from .._architecture import ROOT
 
 EIGHT = "--xla_force_host_platform_device_count=8"
-QUICK = "--xla_backend_optimization_level=0"
 
 
 def run(*arguments: str, flags: str = "") -> dict:
     """What a worker prints."""
-    environment = {**os.environ, "XLA_FLAGS": f"{flags} {QUICK}", "JAX_PLATFORMS": "cpu"}
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "tests.distributed._worker", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
@@ -34,7 +33,6 @@ def test_eight_devices_are_one():
     found = run("devices", "1040", flags=EIGHT)  # 130 rows a device: three blocks of the kernels, padded
     assert found["devices"] == found["parts"] == 8
     assert found["rollout"] <= 1e-14 and found["by placement"] <= 1e-14
-    assert found["moved"] > 1e-3, "efforts and masses count"
     assert found["gradient"] <= 1e-13
     assert set(found["forward"].values()) == {0}, "a rollout sends nothing"
     sums = found["backward"].pop("all-reduce")
