@@ -17,6 +17,7 @@ from benchmarks.memory import temporaries
 from jaxdyn.simulation import (
     Effort,
     Feedback,
+    HeldSignal,
     MomentumForm,
     SampledFeedback,
     SemiImplicitEuler,
@@ -132,6 +133,22 @@ def test_states_on_manifolds():
     q, v = state(m)
     cost = lambda x: jnp.sum(simulate(m, jd.integrate(m, q, x[0]), x[1], TS, dt=0.05).q[-1] ** 3)
     check(cost, (jnp.zeros(m.nv), v))
+
+
+@pytest.mark.slow
+def test_periods_and_delays_of_sampled_parts():
+    """No two instants coincide: there the derivative is that of one of them alone."""
+
+    def cost(x):
+        *parts, q = x
+        system = System(jd.robots.pendulum(), tuple(parts))
+        path = simulate(system, q, jnp.zeros(1), TS, dt=0.05, solver=SemiImplicitEuler(), max_steps=64)
+        return jnp.sum(path.q**2) + jnp.sum(path.v**3)
+
+    law = SampledFeedback(Spring(jnp.array([3.0]), jnp.array([0.5])), 0.071, 0.023)
+    rows = HeldSignal(jnp.array([1.0, -2.0, 0.5, 1.5])[:, None], 0.0873, 0.0117)
+    read = check(cost, (law, rows, jnp.array([0.7])))
+    assert {"[0].period", "[0].delay", "[1].period", "[1].delay", "[1].efforts"} < read
 
 
 @pytest.mark.slow
