@@ -24,6 +24,7 @@ from jaxdyn.distributed import (  # noqa: E402
 )
 from jaxdyn.simulation import SemiImplicitEuler  # noqa: E402
 
+IN_HASTE = "--xla_backend_optimization_level=0"  # what the programs cost is their compilation
 TS = np.linspace(0, 0.1, 3)
 OPTIONS: dict[str, Any] = {"dt": 0.02, "solver": SemiImplicitEuler(), "max_steps": 8}
 COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
@@ -46,10 +47,11 @@ def slope(run):
     return jax.grad(lambda model, q, v: jnp.mean(run(model, q, v) ** 2), argnums=(0, 1))
 
 
-def collectives(function, *args) -> dict[str, int]:
-    """How many of each kind the compiled program has."""
-    text = jax.jit(function).lower(*args).compile().as_text()
-    return {name: len(re.findall(rf"\b{name}(?:-start)?\(", text)) for name in COLLECTIVES}
+def compiled(function, *args) -> tuple:
+    """The program, and how many collectives of each kind it has."""
+    program = jax.jit(function).lower(*args).compile()
+    text = program.as_text()
+    return program, {name: len(re.findall(rf"\b{name}(?:-start)?\(", text)) for name in COLLECTIVES}
 
 
 def distance(a, b) -> float:
@@ -64,6 +66,8 @@ def devices(samples: int) -> dict:
     one = jax.vmap(last, (None, 0, 0))
     many = sharded_vmap(last, (None, 0, 0))
     place = (replicate(model), shard(q), shard(v))
+    _, forward = compiled(many, *place)
+    gradient, backward = compiled(slope(many), *place)
     rollout = simulate_sharded(model, place[1], place[2], TS, **OPTIONS)
     alone = jd.simulate_batch(model, jnp.asarray(q), jnp.asarray(v), TS, **OPTIONS)
     return {
@@ -71,9 +75,9 @@ def devices(samples: int) -> dict:
         "parts": len(rollout.q.sharding.device_set),
         "rollout": distance((rollout.q, rollout.v, rollout.status), (alone.q, alone.v, alone.status)),
         "by placement": distance(jax.jit(one)(*place), alone.q[:, -1]),
-        "gradient": distance(slope(many)(*place), jax.jit(slope(one))(model, q, v)),
-        "forward": collectives(many, *place),
-        "backward": collectives(slope(many), *place),
+        "gradient": distance(gradient(*place), jax.jit(slope(one))(model, q, v)),
+        "forward": forward,
+        "backward": backward,
     }
 
 
@@ -83,7 +87,7 @@ def processes(samples: int) -> dict:
     size, k = samples // jax.process_count(), jax.process_index()
     own = lambda x: x[k * size : (k + 1) * size]
     rollout = simulate_sharded(model, *shard_local((own(q), own(v))), TS, **OPTIONS)
-    by_model, by_q = slope(sharded_vmap(last, (None, 0, 0)))(replicate(model), *shard((q, v)))
+    by_model, by_q = jax.jit(slope(sharded_vmap(last, (None, 0, 0))))(replicate(model), *shard((q, v)))
     return {
         "devices": [jax.local_device_count(), jax.device_count()],
         "local rows": sum(x.data.shape[0] for x in rollout.q.addressable_shards),

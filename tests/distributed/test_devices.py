@@ -15,13 +15,14 @@ from jaxdyn.distributed import device_mesh, gather, initialize, replicate, shard
 from jaxdyn.distributed._sharding import check_batch
 
 from .._architecture import ROOT
+from ._worker import IN_HASTE
 
 EIGHT = "--xla_force_host_platform_device_count=8"
 
 
 def run(*arguments: str, flags: str = "") -> dict:
     """What a worker prints."""
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    environment = {**os.environ, "XLA_FLAGS": f"{IN_HASTE} {flags}", "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "tests.distributed._worker", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ def start(what: str, samples: int) -> list[subprocess.Popen]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    flags = "--xla_force_host_platform_device_count=2"
+    flags = f"{_worker.IN_HASTE} --xla_force_host_platform_device_count=2"
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "tests.distributed._worker", what, str(samples), address, "2"]
     return [
