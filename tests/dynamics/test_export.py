@@ -10,7 +10,6 @@ import pytest
 from tests.dynamics._cases import model, state
 from tests.dynamics._functions import FUNCTIONS, scalar
 
-
 PLATFORMS = ("cuda", "tpu")
 
 

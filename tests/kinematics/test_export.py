@@ -7,7 +7,6 @@ from tests.kinematics._functions import FUNCTIONS
 from tests.kinematics.test_gradients import _model
 from tests.oracles import random_state
 
-
 PLATFORMS = ("cuda", "tpu")
 
 
