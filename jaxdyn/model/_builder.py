@@ -187,8 +187,7 @@ class ModelBuilder:
 
     def add_actuator(self, name: str, joint: str, *, gear: Any = 1.0, range=(-np.inf, np.inf)) -> "ModelBuilder":
         """Describes a drive: effort `gear * u` on a joint, `u` within `range`."""
-        gear, range = _array(gear, 1), _array(range, 1)
-        self._actuators.append(Actuator(name, joint, gear, range))
+        self._actuators.append(Actuator(name, joint, _array(gear, 1), _array(range, 1)))
         return self
 
     def add_shape(self, shape: Shape) -> "ModelBuilder":

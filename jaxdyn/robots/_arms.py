@@ -73,9 +73,9 @@ def stanford_arm(*, d1=0.412, d2=0.154, d6=0.263) -> Model:
     the boom); here they are in m. Its inertias cannot be about the centres of mass: a bar of 2.51 kg m^2 and
     4.25 kg were 2.7 m long. They are taken as about the origins of the links' frames, which is what the
     book's pseudo-inertia matrices hold, and the table's axes as in the frames. The last body is given in a frame at the
-    wrist, as the book's last frame is there and not at `d6`. So read, the table gives the effective inertias of the
-    joints that Bejczy, "Robot arm dynamics and control", JPL TM 33-669, 1974, has computed of the same arm, but for the
-    sixth: 0.020 kg m^2, half of what is printed.
+    wrist, as the book's last frame is there and not at `d6`. So read, the table gives the
+    effective inertias of joints 1 to 5 as quoted of Bejczy, "Robot arm dynamics and control", JPL TM 33-669, 1974, and
+    0.020 kg m^2 for the sixth, half of what is quoted. That report was not at hand: compare it before relying on this.
 
     With the slide `q_3` the centre of the wrist is at
 
