@@ -33,6 +33,7 @@ def refused(capsys, *arguments) -> str:
     return err
 
 
+@pytest.mark.slow
 def test_a_pendulum_from_the_shelf(tmp_path, capsys):
     out = tmp_path / "run.csv"
     text = shown(capsys, "pendulum", "--time", "2.5", "--rate", "20", "--q", "1.0", "--v", "-0.5", "--out", out)

@@ -29,6 +29,7 @@ def test_closes_from_afar():
     assert int(end.status) == jc.AssemblyStatus.CLOSED
 
 
+@pytest.mark.slow
 def test_from_an_error_above_a_hundredth_to_below_a_hundred_thousandth():
     """Links 1.10, 0.5, 1.20 and 0.75 between bearings."""
     closed = close(1.20, jnp.array([0.4, 0.9, -0.3]), jnp.zeros(3)).checked().q

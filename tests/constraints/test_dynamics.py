@@ -249,6 +249,7 @@ def test_coupling_is_a_mimicking_joint():
     assert_allclose(got.a, full(want, 0.0), atol=1e-11)
 
 
+@pytest.mark.slow
 def test_prescribed_motion_gives_the_effort_of_inverse_dynamics():
     model = jd.robots.double_pendulum()
     drives = tuple(

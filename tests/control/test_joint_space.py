@@ -119,6 +119,7 @@ def run(law):
     return jd.simulate(ARM, jnp.array([0.3, 0.1]), jnp.array([1.0, 0.0]), TIMES, effort=law)
 
 
+@pytest.mark.slow
 def test_the_closed_loop_of_computed_torque_is_linear():
     path = run(ct.ComputedTorque(ARM, ct.Along(swing), 25.0, 10.0))
     wanted = np.array([swing_rates(t)[:2] for t in np.asarray(TIMES)])

@@ -322,6 +322,7 @@ def test_length_of_a_quaternion_leaf_does_not_matter():
     assert np.abs(along).max() < 1e-10 * np.abs(np.asarray(g.placements.rotation)).max()
 
 
+@pytest.mark.slow
 def test_gradient_through_assembly():
     """A robot built inside the differentiated function carries the derivative of a length."""
 

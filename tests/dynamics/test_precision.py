@@ -37,6 +37,7 @@ def test_single_precision(name):
     _in_single_precision("tree", name)
 
 
+@pytest.mark.slow
 def test_forward_dynamics_in_single_precision():
     _in_single_precision("pair", "forward_dynamics")
 

@@ -59,6 +59,7 @@ def test_jacobians_are_equation_36():
     np.testing.assert_allclose(linear_first(moving), [[c, -s, 0, *still], up, turn], atol=1e-14)
 
 
+@pytest.mark.slow
 def test_motion_is_equation_37():
     """In frame {0}; in frame {3} the slide along x shows along two axes, unlike what is printed."""
     (q, v, a), _, (_, _, motion) = _two_tr()

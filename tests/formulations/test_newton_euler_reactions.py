@@ -68,6 +68,7 @@ def test_forms_give_the_motion_of_the_mass_centres():
     assert not np.any(np.where(beyond, 0, f.Lambda)) and not np.any(np.where(beyond, 0, f.Xi))
 
 
+@pytest.mark.slow
 def test_reactions_are_those_of_the_joints():
     """Totals and reactions (20.17 to 20.20) against `joint_reactions`, whose moments are about the child's origin."""
     m, (q, *_) = _robot()

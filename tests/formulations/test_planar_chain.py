@@ -62,6 +62,7 @@ def _functions(links, beta, rate):
     )
 
 
+@pytest.mark.slow
 def test_theorems():
     links = planar_links(model("planar"))
     (inertia, absolute, relative), (gradient, slope), (torque, weight), parts, (velocity, force) = _functions(

@@ -171,6 +171,7 @@ def test_a_free_base_is_fitted_from_a_log_of_arrays():
     np.testing.assert_allclose(found.model.links.com[0], [0.02, 0.01, 0.05], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_fit_says_how_far_it_is(capsys):
     """On a pendulum: one line a pass to a function, and on stderr where that is no terminal."""
     model = jd.robots.pendulum(damping=0.3)

@@ -59,6 +59,7 @@ def test_groupings_of_a_planar_arm_are_those_of_the_textbook():
     assert any(d.startswith("m(link2) + 0.5 mz(link1) - 0.25 Iyy(link1)") for d in found.unobservable)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_seen_stays():
     found = fit(START, log_of(ARM, 0.05), SELECTION, Linear())
     hidden = set(found.unobservable) & {row.name for row in found.parameters}

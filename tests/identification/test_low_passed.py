@@ -32,6 +32,7 @@ def friction(result) -> float:
     return result.value(f"joints[{TRUTH.joint_names[0]}].friction")
 
 
+@pytest.mark.slow
 def test_friction_is_found_behind_a_low_pass():
     found = fit(START, [log_of_friction()], PATHS, LowPassed(2.0, Linear(reweight=0)))
     assert friction(found) == pytest.approx(0.8, abs=1e-8)

@@ -114,6 +114,7 @@ def test_limits_are_kept():
     assert abs(at[0] * x[1] - at[1] * x[0]) < 1e-7  # the other joint still points at the target
 
 
+@pytest.mark.slow
 def test_a_coordinate_at_its_limit_follows_the_limit():
     model = elbow(lower=0.0, upper=1.0)
     x = jnp.array([0.9, 0.6])

@@ -211,6 +211,7 @@ def test_precision_is_chosen_when_building():
     assert double.dtype == jnp.float64 and double.topology == single.topology
 
 
+@pytest.mark.slow
 def test_fixed_links_are_part_of_what_carries_them():
     """A body of three rigidly joined links moves as one link with the sum of their inertias."""
     parts = [box((0.1, 0.2, 0.3), mass=m) for m in (1.0, 2.0, 3.0)]

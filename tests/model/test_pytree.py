@@ -92,6 +92,7 @@ def test_every_number_that_inverse_dynamics_reads_has_its_derivative():
         assert expected != 0, name
 
 
+@pytest.mark.slow
 def test_an_optimiser_moves_the_leaves():
     """A gradient step by optax on masses brings the efforts closer to those of another robot."""
     state = random_state(ARM)

@@ -30,6 +30,7 @@ def flight(h, v, times):
     return sorted(t for t in np.roots([-G / 2, v, h]).real if t > 0)[:times]
 
 
+@pytest.mark.slow
 def test_first_impact():
     ts = np.linspace(0, 1, 3)
     tr = drop(1.0)

@@ -160,6 +160,7 @@ def test_the_bounds_of_the_triangle_inequality_are_physical():
     assert inertia_defect(0.0, np.zeros((3, 3))) is None
 
 
+@pytest.mark.slow
 def test_gradients_of_principal_axes_of_bodies_of_revolution():
     """Their eigenvalues coincide, where the derivative of eigenvectors has poles."""
     moments = lambda r: principal_axes(cylinder(r, 1.0, mass=12.0).inertia)[0]

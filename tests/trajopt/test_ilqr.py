@@ -59,6 +59,7 @@ def discrete(n):
     return f, g, cost
 
 
+@pytest.mark.slow
 def test_a_linear_problem_takes_one_step_of_the_riccati_recursion():
     n = 20
     found = to.ilqr(double_integrator(running=quadratic), intervals=n)

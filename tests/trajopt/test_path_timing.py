@@ -40,6 +40,7 @@ def time_slider(force, speed, start_rate=0.0):
     return to.time_path(SLIDER, three, S, effort=force, velocity=speed, start_rate=start_rate)
 
 
+@pytest.mark.slow
 def test_a_mass_on_a_line_is_driven_bang_bang():
     free = time_slider(5.0, jnp.inf, 0.0)
     assert free.status == TimingStatus.FOUND

@@ -43,6 +43,7 @@ def test_equations_are_those_of_an_independent_derivation(made):
             np.testing.assert_allclose(value, np.array(theirs).ravel(), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_repeating_step_is_an_impact():
     """The velocities with which a step begins are those that `impulse` finds."""
     step = robots.biped_case(8).problem.coupling.__self__

@@ -41,6 +41,7 @@ def test_limbs_of_a_humanoid_have_panels_of_their_own():
     assert [len(names) for names in found] == [6, 6, 6, 7, 7]
 
 
+@pytest.mark.slow
 def test_curves_are_the_numbers():
     tr = trajectory(jd.robots.double_pendulum(damping=(0.1, 0.2)))
     figure = plot_trajectory(tr)
