@@ -10,12 +10,13 @@ from jaxdyn.identification._fit_problem import Problem
 @eqx.filter_jit
 def _residuals(problem: Problem, x):
     system = problem.parameters.insert(x)
-    return jax.lax.map(jax.vmap(lambda sample: problem.residual(system, sample)), problem.samples)
+    return jax.lax.map(jax.vmap(lambda sample: problem.residual(system, sample)), problem.samples)[0]
 
 
 def residuals(problem: Problem, x) -> np.ndarray:
     """All residuals in the order of the samples, `(channels, samples)`."""
-    found = np.asarray(_residuals(problem, x))
+    # a program for one chunk, which logs of any length share
+    found = np.stack([_residuals(problem.chunk(k), x) for k in range(problem.present.shape[0])])
     rows = found.reshape(-1, *found.shape[2:])[np.asarray(problem.present).reshape(-1) > 0]
     return rows.transpose(1, 0, 2).reshape(found.shape[2], -1)
 

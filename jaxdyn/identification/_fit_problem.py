@@ -105,6 +105,11 @@ class Problem(eqx.Module):
         """Root mean squares of what was measured, NaN where the problem does not say."""
         return np.full(len(self.channels), np.nan) if self.measured is None else np.asarray(self.measured)
 
+    def chunk(self, k: int) -> "Problem":
+        """The same problem over one chunk."""
+        one = lambda x: jnp.expand_dims(x[k], 0)
+        return eqx.tree_at(lambda p: (p.samples, p.present), self, jax.tree.map(one, (self.samples, self.present)))
+
     def normal(self, x: Float[Array, " n"], weights=None, loss: AbstractLoss | None = None) -> Normal:
         """The normal equations at x; a loss sees residuals times `weights`, `(channels,)`."""
         n, c = x.shape[0], len(self.channels)
@@ -155,7 +160,8 @@ class Problem(eqx.Module):
         def derivatives(sample):
             rows = lambda y: self.residual(place(unravel(y)), sample)
             if self.forward:
-                return rows(y), jnp.moveaxis(jax.vmap(lambda d: jax.jvp(rows, (y,), (d,))[1])(slope.T), 0, -1)
+                r, j = jax.vmap(lambda d: jax.jvp(rows, (y,), (d,)))(slope.T)
+                return r[0], jnp.moveaxis(j, 0, -1)  # all r are one: a single motion beside its derivatives
             r, pull = jax.vjp(rows, y)
             j = jax.vmap(lambda e: pull(e)[0])(jnp.eye(r.size, dtype=r.dtype).reshape(r.size, *r.shape))
             return r, (j @ slope).reshape(*r.shape, -1)
@@ -172,9 +178,18 @@ def _robust(loss: AbstractLoss | None, weights, r) -> tuple[Any, Any]:
     return loss.weight(r * weights[:, None]), jnp.where(counted, 2 * loss.value(r * w) / w**2, r**2)
 
 
-@eqx.filter_jit
 def normal(problem: Problem, x, weights=None, loss=None) -> Normal:
-    """`problem.normal`, compiled."""
+    """`problem.normal` by a program for one chunk, which logs of any length share."""
+    total = _normal(problem.chunk(0), x, weights, loss)
+    for k in range(1, problem.present.shape[0]):
+        more = _normal(problem.chunk(k), x, weights, loss)
+        # one chunk is in memory at a time
+        total = jax.block_until_ready(Normal(x, *jax.tree.map(jnp.add, total[1:], more[1:])))
+    return total
+
+
+@eqx.filter_jit
+def _normal(problem: Problem, x, weights, loss) -> Normal:
     return problem.normal(x, weights, loss)
 
 
