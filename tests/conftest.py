@@ -1,5 +1,6 @@
 """Precision of the tests: float64, switched on before any array is made. What CI runs compiles in haste."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -16,7 +17,11 @@ IN_HASTE = ("not slow", "slow and not wide")
 
 
 def pytest_configure(config):
-    """Without LLVM's optimisations tests take two thirds of the time; with any other selection they run as users do."""
+    """Without LLVM's optimisations tests take two thirds of the time; with any other selection they run as users do.
+
+    Collecting garbage takes a twentieth, as what stays, programs and their traces, is much: less often, then.
+    """
+    gc.set_threshold(100_000, 50, 50)
     if config.option.markexpr in IN_HASTE:
         os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=0 {os.environ.get('XLA_FLAGS', '')}".strip()
 
