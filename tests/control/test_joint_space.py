@@ -98,6 +98,7 @@ def test_rotations_have_references_too():
     np.testing.assert_allclose(plan.motion(free, 0.8).v, w, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_plans_are_hermite_polynomials():
     plan = ct.nominal_plan(ARM, ct.Along(swing), TIMES)
     for t in (0.0, 0.333, 1.25, 2.0):

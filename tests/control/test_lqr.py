@@ -31,6 +31,7 @@ def regulator(model):
     return ct.lqr(model, UPRIGHT, jnp.zeros(2), COST, jnp.eye(1), inputs=PUSH)
 
 
+@pytest.mark.slow
 def test_a_cart_pole_is_linearised_as_in_closed_form():
     model = jd.robots.cart_pole(masses=(1.0, 0.3), length=0.5)
     a, b = jax.jit(ct.linearise)(model, UPRIGHT, jnp.zeros(2), jnp.zeros(2), inputs=PUSH)

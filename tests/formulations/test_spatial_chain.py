@@ -67,6 +67,7 @@ def _functions(links, angles):
     )
 
 
+@pytest.mark.slow
 def test_theorems():
     links = _links()
     (got, slopes), (gravity, slope), (inertia, mass), (rate, force), lagrangian = _functions(links, ANGLES)
@@ -140,6 +141,7 @@ def _of_links(links, angles):
     )
 
 
+@pytest.mark.slow
 def test_principal_axes():
     """Theorems 8, 10 and 12 (48, 57, 58 and 62) are cases of 6, 9 and 11."""
     principal, general = _principal()

@@ -66,6 +66,7 @@ def test_some_urdf(name, floating):
     _check(agreement)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FEW_MJCF)
 def test_some_mjcf(name):
     agreement = mjcf_agreement(MJCF[name])

@@ -40,6 +40,7 @@ def _agrees(model):
     close(matrix, oracle.columns_back(pin.jacobianCenterOfMass(m, d, oracle.q(q))))
 
 
+@pytest.mark.slow
 def test_a_heavy_base_that_stands_has_no_part():
     _agrees(random_model(10, 5, kinds=("revolute", "spherical"), fixed_fraction=0.3, based=True))
 

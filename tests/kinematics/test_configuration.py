@@ -35,6 +35,7 @@ def test_integrate_and_difference_agree_with_pinocchio():
     close(got, oracle.v_back(pin.difference(oracle.model, oracle.q(q), oracle.q(q1))))
 
 
+@pytest.mark.slow
 def test_difference_is_the_inverse_of_integrate():
     q, v, _, _ = random_state(MODEL, 3)
     v = v * 0.5  # rotations by less than half a turn

@@ -183,6 +183,7 @@ def test_names_that_clash_and_links_that_are_not_there():
 # --- parts ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_subtree_stands_alone():
     """On the world by its own joint, with the inertia that its joints had while the base stood still."""
     part = subtree(TREE, "a")

@@ -149,6 +149,7 @@ def condensed(stages, end, gaps, nu):
     return hessian + by_u.T @ end.hessian @ by_u, gradient + by_u.T @ (end.hessian @ drift + end.gradient)
 
 
+@pytest.mark.slow
 def test_the_active_set_is_that_of_a_quadratic_program():
     rng = np.random.default_rng(0)
     n, nx, nu = 6, 3, 2
