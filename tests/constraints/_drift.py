@@ -32,11 +32,24 @@ class Recorder(AbstractSampledPart):
 
 
 @jax.jit
-@ft.partial(jax.vmap, in_axes=(None, None, 0, 0))
+def measured(model, constraints, states):
+    """Of each state the largest residual and rate, the kinetic energy, and all energy.
+
+    One after the other: a program for many at once takes longer to compile than this to run.
+    """
+
+    def one(state):
+        x = ev.evaluated(model, 0.0, *state)
+        largest = [jnp.abs(f(model, constraints, x)).max() for f in (ev.residuals, ev.rates)]
+        kinetic = jd.kinetic_energy(model, *state)
+        return (*largest, kinetic, kinetic + jd.potential_energy(model, state[0]))
+
+    return jax.lax.map(one, states)
+
+
 def errors(model, constraints, q, v):
-    """Largest residual and largest rate."""
-    x = ev.evaluated(model, 0.0, q, v)
-    return jnp.abs(ev.residuals(model, constraints, x)).max(), jnp.abs(ev.rates(model, constraints, x)).max()
+    """Largest residual and largest rate of each state."""
+    return measured(model, constraints, (q, v))[:2]
 
 
 def drift(names, seconds: int) -> dict:
@@ -51,10 +64,10 @@ def drift(names, seconds: int) -> dict:
     v = jax.jit(jc.impulse)(model, loops, q, jnp.full(model.nv, 0.5)).v
     path = jd.simulate(System(model, (Recorder(),)), q, v, jnp.linspace(0, seconds, 2 * seconds + 1)).checked()
     ends = path.parts[0].acting
-    position, rate = (float(x.max()) for x in errors(model, loops, *ends))
-    kinetic = jax.jit(jax.vmap(lambda q, v: jd.kinetic_energy(model, q, v)))(path.q, path.v)
-    energy = float(np.abs(path.energy - path.energy[0]).max() / kinetic.max())
+    position, rate, kinetic, energy = (np.asarray(x) for x in measured(model, loops, ends))
+    change = float(np.abs(energy - energy[0]).max() / kinetic.max())
     return {
-        "mechanism": "+".join(names), "seconds": seconds, "position": position, "rate": rate, "energy": energy,
+        "mechanism": "+".join(names), "seconds": seconds, "position": float(position.max()),
+        "rate": float(rate.max()), "energy": change,
         "steps": int(path.num_steps), "moved": float(np.abs(ends[0] - q).max()),
     }  # fmt: skip
