@@ -23,6 +23,10 @@ FORMAT, VERSION = "jaxdyn tree", 1
 _STRUCTURE = "structure.json"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 MAX_BYTES = 1_000_000_000
+_INSTEAD = (
+    "it looks like XML: read URDF with jaxdyn.load_urdf and MJCF with jaxdyn.load_mjcf, and let files for the command "
+    "line end in .urdf or .xml"
+)
 
 
 def save(path: str | os.PathLike[str], tree: Any, *, allow: Iterable[Any] = ()):
@@ -61,7 +65,8 @@ def load(path: str | os.PathLike[str], *, allow: Iterable[Any] = (), max_bytes: 
     except (zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError) as error:
         if isinstance(error, FileFormatError):
             raise
-        raise FileFormatError(f"{source}: is not a file that jaxdyn.save wrote ({error}); give one that is") from None
+        remedy = _INSTEAD if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else "give one that is"
+        raise FileFormatError(f"{source}: is not a file that jaxdyn.save wrote ({error}); {remedy}") from None
     tree = _structure(members.pop(_STRUCTURE, None), source)
     arrays = [_array(members, k, source) for k in range(len(members))]
     return Decoder(Names(allow), arrays, source).decode(tree)

@@ -357,6 +357,14 @@ def test_other_files(tmp_path):
         jd.load(path)
 
 
+def test_a_robot_file_is_sent_where_it_belongs(tmp_path):
+    """A URDF without its ending is tried as a saved tree by the command line."""
+    path = tmp_path / "robot.urdf.xacro"
+    path.write_bytes(b'\xef\xbb\xbf\n<robot name="r"/>')
+    with pytest.raises(FileFormatError, match=r"looks like XML: read URDF with jaxdyn.load_urdf"):
+        jd.load(path)
+
+
 @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_damaged_files(tmp_path, data):
