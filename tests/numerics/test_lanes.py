@@ -95,6 +95,12 @@ def test_a_kernel_runs_outside_jit(name):
     agree(transform(wide), transform(plain))
 
 
+def test_a_kernel_runs_without_compilation():
+    with jax.disable_jit():
+        result = TRANSFORMATIONS["vmap of grad"](wide)
+    agree(result, TRANSFORMATIONS["vmap of grad"](plain))
+
+
 @pytest.mark.parametrize("size", [0, 1, 63, 65, 135, 4096])
 def test_every_batch_size(size):
     x = jnp.asarray(np.random.default_rng(size).normal(size=(size, 3)))
