@@ -159,7 +159,7 @@ def _compiled(fun, batched, reduced):
 
 
 def _impl(*args, fun, batched, reduced):
-    if jax.config.read("jax_disable_jit"):  # which would come back here; so that users can step through their own joints
+    if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]; jit would come back here
         return _at_once(*args, fun=fun, batched=batched, reduced=reduced)
     return _compiled(fun, batched, reduced)(*args)
 
