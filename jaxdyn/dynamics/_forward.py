@@ -12,7 +12,7 @@ from jaxdyn.dynamics._crba import factors_kernel, symmetric
 from jaxdyn.dynamics._inverse import bias_forces, checked_state
 from jaxdyn.dynamics._loads import body_loads
 from jaxdyn.model import Model
-from jaxdyn.model._bodies import bodies
+from jaxdyn.model._bodies import Bodies, bodies
 from jaxdyn.model._mimic import full_configuration, own_columns, own_effort
 
 
@@ -22,11 +22,14 @@ def mass_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
     `I_j` is the inertia of all that joint j carries, in common axes, and joint i carries joint j
     (Featherstone 2008, section 6.2). The armatures are on its diagonal.
     """
-    q = check_shape("q", q, (model.nq,))
+    return mass_of_bodies(model, bodies(model), check_shape("q", q, (model.nq,)))
+
+
+def mass_of_bodies(model: Model, b: Bodies, q):
+    """`mass_matrix` out of `bodies(model)`, which others may have a use for."""
     t = model.topology
     if not t.bodies:
         return jnp.zeros((0, 0), q.dtype)
-    b = bodies(model)
     subspaces, momenta = factors_kernel(t, b, full_configuration(model, q))
     full = symmetric(t, subspaces, momenta, b.armature)
     if not t.mimics:

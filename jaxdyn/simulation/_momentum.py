@@ -9,19 +9,15 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
-from jaxdyn.dynamics import kinetic_energy, mass_matrix, rnea
+from jaxdyn.dynamics._forward import mass_of_bodies
 from jaxdyn.kinematics import difference, integrate
+from jaxdyn.model._bodies import Bodies, bodies
+from jaxdyn.simulation._canonical import canonical
 from jaxdyn.simulation._manifold import OnManifold
 from jaxdyn.simulation._state import State
 from jaxdyn.simulation._system import has_vector_coordinates
 from jaxdyn.simulation._term import scaled
 from jaxdyn.simulation._wrapper import AbstractWrapper
-
-
-def generalised_force(model, q, effort, external):
-    """`effort - g(q) + J^T external`, all forces that do not come from inertia."""
-    zero = jnp.zeros_like(effort)
-    return effort - rnea(model, q, zero, zero, external)
 
 
 class MomentumTerm(diffrax.AbstractTerm):
@@ -31,15 +27,24 @@ class MomentumTerm(diffrax.AbstractTerm):
     """
 
     base: Any
+    #: those of the model, once for all stages
+    bodies: Bodies
 
     def vf(self, t, y, args):
         model, x = args.model, y.q
-        q, v, rate, a = _motion(model, self.base, x, y.v)
+        rate = _rate(model, self.bodies, self.base, x)(y.v)
+        q, v = _moving(model, self.base, x, rate)
         action = args.action(t, State(q, v, y.parts))
-        slope = jax.grad if self.base is None else jax.jacfwd  # charts compile four times as fast in forward mode
-        inertial = slope(lambda x: kinetic_energy(model, *_moving(model, self.base, x, rate)))(x)
-        force = generalised_force(model, q, action.effort, action.external)
-        return State(rate, inertial + (force if a is None else a.T @ force), action.rate)
+        p, force = canonical(model, self.bodies, q, v, action.external)
+        force = force + action.effort
+        if self.base is None:
+            return State(rate, force, action.rate)
+
+        def moving(x):
+            there, v = _moving(model, self.base, x, rate)
+            return difference(model, q, there), v
+
+        return State(rate, jax.vjp(moving, x)[1]((force, p))[0], action.rate)
 
     def contr(self, t0, t1, **kwargs):
         return t1 - t0
@@ -55,7 +60,8 @@ class Momenta(eqx.Module):
     inner: State
 
     def state(self, model) -> State:
-        q, v, *_ = _motion(model, self.base, self.inner.q, self.inner.v)
+        x, p = self.inner.q, self.inner.v
+        q, v = _moving(model, self.base, x, _rate(model, bodies(model), self.base, x)(p))
         return State(q, v, self.inner.parts)
 
 
@@ -105,13 +111,14 @@ class MomentumForm(AbstractWrapper):
         if term.base is not None:  # a rate kept from the step before belongs to another chart
             made_jump = jnp.asarray(True)
         y, error, dense, state, result = self.solver.step(term, t0, t1, start, args, solver_state, made_jump)
-        end = Momenta(term.base, y).state(model)
+        rate = _rate(model, term.bodies, term.base, y.q)
+        q, v = _moving(model, term.base, y.q, rate(y.v))
         if error is not None:
-            _, _, slope, _ = _motion(model, term.base, y.q, error.v)
+            slope = rate(error.v)
             reach = lambda x: _moving(model, term.base, x, slope)
             (_, v_error), (q_error, _) = jax.jvp(reach, (y.q,), (error.q,))
             error = State(q_error, v_error, error.parts)
-        return end, error, {"base": term.base, "inner": dense}, state, result
+        return State(q, v, y.parts), error, {"base": term.base, "inner": dense}, state, result
 
     def func(self, terms, t0, y0, args):
         return OnManifold(self.solver).func(terms, t0, y0, args)
@@ -119,10 +126,11 @@ class MomentumForm(AbstractWrapper):
 
 def _start(model, y: State) -> tuple[MomentumTerm, State]:
     """The equations of a step, and the state at its start in their coordinates."""
-    p = mass_matrix(model, y.q) @ y.v
+    b = bodies(model)
+    p, _ = canonical(model, b, y.q, y.v)
     if has_vector_coordinates(model):
-        return MomentumTerm(None), State(y.q, p, y.parts)
-    return MomentumTerm(y.q), State(jnp.zeros_like(y.v), p, y.parts)
+        return MomentumTerm(None, b), State(y.q, p, y.parts)
+    return MomentumTerm(y.q, b), State(jnp.zeros_like(y.v), p, y.parts)
 
 
 def _moving(model, base, x, rate):
@@ -133,13 +141,13 @@ def _moving(model, base, x, rate):
     return q, jax.jvp(lambda x: difference(model, q, integrate(model, base, x)), (x,), (rate,))[1]
 
 
-def _motion(model, base, x, p):
-    """Configuration and velocity at x and the rate of x, at the momentum p, and the matrix A of the chart."""
-    velocity = lambda rate: _moving(model, base, x, rate)
-    q, _ = velocity(p)
-    metric, a = mass_matrix(model, q), None
-    if base is not None:
-        a = jax.vmap(lambda rate: velocity(rate)[1], out_axes=1)(jnp.eye(p.size, dtype=p.dtype))
-        metric = a.T @ metric @ a
-    rate = cho_solve(cho_factor(metric), p)
-    return (*velocity(rate), rate, a)
+def _rate(model, b, base, x):
+    """The rate of x that a momentum means, `p -> (A^T M A)^-1 p`."""
+    if base is None:
+        metric = mass_of_bodies(model, b, x)
+    else:
+        velocity = lambda rate: _moving(model, base, x, rate)[1]
+        a = jax.vmap(velocity, out_axes=1)(jnp.eye(x.size, dtype=x.dtype))
+        metric = a.T @ mass_of_bodies(model, b, integrate(model, base, x)) @ a
+    factor = cho_factor(metric)
+    return lambda p: cho_solve(factor, p)

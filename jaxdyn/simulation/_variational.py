@@ -3,15 +3,17 @@
 from typing import Any, ClassVar
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
-from jaxdyn.dynamics import mass_matrix, rnea
+from jaxdyn.dynamics._forward import mass_of_bodies
 from jaxdyn.kinematics import difference, integrate
+from jaxdyn.model._bodies import bodies
+from jaxdyn.simulation._canonical import canonical
 from jaxdyn.simulation._manifold import OnManifold
 from jaxdyn.simulation._state import Charted, State, not_converged
+from jaxdyn.simulation._system import has_vector_coordinates
 
 
 class StraightInterpolation(diffrax.AbstractLocalInterpolation):
@@ -37,12 +39,13 @@ class Variational(diffrax.AbstractSolver):
     With `L = T - U` and the displacement x from q_0 to `q_1 = q_0 (+) x`, the discrete Lagrangian is
     `L_d(q_0, q_1) = h L(q, v)`, where q is halfway and `qdot(v) = (q_1 - q_0) / h`. A step solves the first of
 
-        M(q_0) v_0 + D_1 L_d + h f / 2 = 0,    M(q_1) v_1 = D_2 L_d + h f / 2
+        M(q_0) v_0 + D_1 L_d + h f D_1 q = 0,    M(q_1) v_1 = D_2 L_d + h f D_2 q
 
     for x by a Newton method; D_1 and D_2 are slopes in tangent directions at q_0 and q_1, and f is the generalised
     force of all parts at the midpoint (Marsden and West 2001, "Discrete mechanics and variational integrators",
     sections 1.5 and 3.2). Second order, symplectic for any M(q): the energy error stays bounded, and the momenta of
     symmetries are kept to the accuracy of the solve. It has no error estimate, so give `simulate` a step `dt`.
+    Derivatives follow from the equations by the theorem of implicit functions, not from the iterates.
     """
 
     #: accuracy of the solve for x, relative to its size; by default some units of rounding
@@ -60,38 +63,26 @@ class Variational(diffrax.AbstractSolver):
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         model, h = args.model, t1 - t0
         q0, v0 = y0.q, y0.v
-        early = args.action(t0, y0)
-        half = State(q0, v0, jax.tree.map(lambda x, r: x + h / 2 * r, y0.parts, early.rate))
-        middle = lambda x: _action_at(args, t0 + h / 2, half, x, h)
-        p0 = mass_matrix(model, q0) @ v0
+        b = bodies(model)
+        p0, _ = canonical(model, b, q0, v0)
+        early = None if y0.parts is None else args.action(t0, y0).rate
+        parts = jax.tree.map(lambda x, r: x + h / 2 * r, y0.parts, early)
+        across = lambda x: _across(args, b, t0 + h / 2, q0, x, h, parts)
+        factor = cho_factor(jax.lax.stop_gradient(mass_of_bodies(model, b, q0)))
+        newton = lambda r: h * cho_solve(factor, r)
 
-        mass = mass_matrix(model, q0)
-        p0, factor = mass @ v0, cho_factor(jax.lax.stop_gradient(mass))
-        balance = lambda x: p0 + _slopes(model, q0, x, h)[0] + h / 2 * middle(x)[0]
+        def residual(z):
+            start, end = across(z[0])
+            return p0 - start, jax.tree.map(jnp.subtract, z[1], end)
 
-        def solve(f, x):
-            """Newton's method with the mass matrix for its slope, `df/dx = -M / h` up to terms of order h."""
-            eps = jnp.finfo(x.dtype).eps
-            tolerance = 64 * eps if self.tolerance is None else self.tolerance
+        def solve(residual, z):
+            x, n = _root(lambda x: residual((x, z[1]))[0], z[0], newton, self.tolerance, self.max_iterations)
+            return (x, across(x)[1]), n
 
-            def improve(c):
-                x, last, _, n = c
-                step = h * cho_solve(factor, f(x))
-                return x + step, jnp.max(jnp.abs(step)) / jnp.max(jnp.abs(x) + eps), last, n + 1
-
-            def going(c):
-                _, step, last, n = c
-                stalled = (step > last / 2) & (step < jnp.sqrt(eps))  # at the level of rounding
-                return ~(step <= tolerance) & ~stalled & (n < self.max_iterations)
-
-            inf = jnp.asarray(jnp.inf, x.dtype)
-            x, _, _, n = jax.lax.while_loop(going, improve, (x, inf, inf, jnp.asarray(0)))
-            return x, n.astype(x.dtype)
-
-        x, n = jax.lax.custom_root(balance, h * v0, solve, _solve_dense, has_aux=True)
+        guess = h * v0, (p0, early)
+        (x, (p1, rates)), n = jax.lax.custom_root(residual, guess, solve, _solve_ends, has_aux=True)
         q1 = integrate(model, q0, x)
-        force, rates = middle(x)
-        v1 = cho_solve(cho_factor(mass_matrix(model, q1)), _slopes(model, q0, x, h)[1] + h / 2 * force)
+        v1 = cho_solve(cho_factor(mass_of_bodies(model, b, q1)), p1)
         y1 = State(q1, v1, jax.tree.map(lambda x, r: x + h * r, y0.parts, rates))
         kinds = diffrax.RESULTS
         result = kinds.where(n < self.max_iterations, kinds.successful, not_converged())
@@ -101,8 +92,57 @@ class Variational(diffrax.AbstractSolver):
         return OnManifold(diffrax.Euler()).func(terms, t0, y0, args)
 
 
-def _solve_dense(linear, b):
-    return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(b)), b)
+def _root(f, x, slope, tolerance: float | None, max_iterations: int):
+    """A root of f by Newton's method with the mass matrix for its slope, `df/dx = -M / h` up to terms of order h."""
+    eps = jnp.finfo(x.dtype).eps
+    enough = 64 * eps if tolerance is None else tolerance
+
+    def improve(c):
+        x, last, _, n = c
+        step = slope(f(x))
+        return x + step, jnp.max(jnp.abs(step)) / jnp.max(jnp.abs(x) + eps), last, n + 1
+
+    def going(c):
+        _, step, last, n = c
+        stalled = (step > last / 2) & (step < jnp.sqrt(eps))  # at the level of rounding
+        return ~(step <= enough) & ~stalled & (n < max_iterations)
+
+    inf = jnp.asarray(jnp.inf, x.dtype)
+    x, _, _, n = jax.lax.while_loop(going, improve, (x, inf, inf, jnp.asarray(0)))
+    return x, n.astype(x.dtype)
+
+
+def _solve_ends(linear, b):
+    """Tangents of x and of what follows from it, `J dx = b_x` and `dz - E dx = b_z`."""
+    still = jax.tree.map(jnp.zeros_like, b[1])
+    jacobian, ends = jax.vmap(lambda x: linear((x, still)), out_axes=-1)(jnp.eye(b[0].size, dtype=b[0].dtype))
+    x = jnp.linalg.solve(jacobian, b[0])
+    return x, jax.tree.map(lambda b, e: b - e @ x, b[1], ends)
+
+
+def _across(system, b, t, q0, x, h, parts):
+    """The momentum at the start of a step over x, and that at its end with the rates of the parts' states.
+
+    `-D_1 L_d - h f D_1 q` and `D_2 L_d + h f D_2 q`; of q and v, which are halfway, only the slopes in the ends are
+    differentiated, those of the Lagrangian being known.
+    """
+    model = system.model
+    straight = has_vector_coordinates(model)
+    q1 = q0 + x if straight else integrate(model, q0, x)
+    q, v = ((q0 + q1) / 2, x / h) if straight else _middle(model, q0, q1, h)
+    action = system.action(t, State(q, v, parts))
+    p, slope = canonical(model, b, q, v, action.external)
+    force = slope + action.effort
+    if straight:
+        return p - h / 2 * force, (p + h / 2 * force, action.rate)
+    zero = jnp.zeros_like(x)
+
+    def halfway(early, late):
+        there, v = _middle(model, integrate(model, q0, early), integrate(model, q1, late), h)
+        return difference(model, q, there), v
+
+    early, late = jax.vjp(halfway, zero, zero)[1]((h * force, h * p))
+    return -early, (late, action.rate)
 
 
 def _middle(model, a, b, h):
@@ -114,34 +154,3 @@ def _middle(model, a, b, h):
     q = (a + b) / 2
     zero = jnp.zeros_like(q)
     return q, jax.jvp(lambda s: difference(model, q, q + s), (zero,), ((b - a) / h,))[1]
-
-
-def _slopes(model, q0, x, h):
-    """Slopes of `L_d(q_0, q_0 (+) x)` in tangent directions at both arguments.
-
-    Of the potential energy only its slope at the midpoint is needed, which is `rnea(q, 0, 0)`; the kinetic energy is
-    `v . rnea(q, 0, v) / 2` without gravity.
-    """
-    q1, zero = integrate(model, q0, x), jnp.zeros_like(x)
-    middle = (q0 + q1) / 2
-    weight = rnea(model, middle, zero, zero)
-    weightless = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
-
-    def action(shifts):
-        q, v = _middle(model, integrate(model, q0, shifts[0]), integrate(model, q1, shifts[1]), h)
-        kinetic = v @ rnea(weightless, q, zero, v) / 2
-        return h * (kinetic - weight @ difference(model, middle, q))
-
-    return jax.grad(action)((zero, zero))
-
-
-def _action_at(system, t, half: State, x, h):
-    """Generalised force, that of gravity left out, and rates of the parts' states at the midpoint."""
-    model = system.model
-    q, v = _middle(model, half.q, integrate(model, half.q, x), h)
-    action = system.action(t, State(q, v, half.parts))
-    force = action.effort
-    if action.external is not None:
-        zero = jnp.zeros_like(force)
-        force = force + rnea(model, q, zero, zero) - rnea(model, q, zero, zero, action.external)
-    return force, action.rate

@@ -22,6 +22,7 @@ from jaxdyn.simulation import (
     SampledFeedback,
     SemiImplicitEuler,
     System,
+    Variational,
     linear_signal,
     simulate,
 )
@@ -54,13 +55,18 @@ def directions(x):
         yield jax.tree_util.keystr(path), tree.unflatten([*still[:i], d, *still[i + 1 :]])
 
 
-def check(f, x, step=1e-5, tolerance=1e-6, forward=None):
+def check(f, *starts, step=1e-5, tolerance=1e-6, forward=None):
     """The gradient of a scalar f along random directions in each leaf, against central differences and forward mode.
 
-    Gives the names of the leaves that f depends on.
+    From one start or several of one structure. Gives the names of the leaves that f depends on at the first.
     """
     both = jax.jit(jax.value_and_grad(f), compiler_options=QUICK)
     push = forward and jax.jit(lambda x, d: jax.jvp(forward, (x,), (d,)), compiler_options=QUICK)
+    first, *_ = [_read(both, push, x, step, tolerance) for x in starts]
+    return first
+
+
+def _read(both, push, x, step, tolerance):
     value, gradient = both(x)
     read = set()
     for name, d in directions(x):
@@ -101,27 +107,43 @@ def driven():
     return System(m, (spring, table, Effort(jnp.array([0.7, -0.3]))))
 
 
+def undriven(system):
+    """The same system with nothing but gravity: no feedback, torques, friction, damping or springs."""
+    off = lambda x: jax.tree.map(jnp.zeros_like, x)
+    own = system.model.properties
+    own = eqx.tree_at(
+        lambda p: (p.damping, p.friction, p.stiffness), own, off((own.damping, own.friction, own.stiffness))
+    )
+    return eqx.tree_at(
+        lambda s: (s.model.properties, s.parts[0], s.parts[1].path.path.ys, s.parts[2]),
+        system,
+        (own, off(system.parts[0]), off(system.parts[1].path.path.ys), off(system.parts[2])),
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "solver",
-    [diffrax.Heun(), SemiImplicitEuler()],
-    ids=["heun", "semi-implicit"],
+    [diffrax.Heun(), SemiImplicitEuler(), Variational(), MomentumForm(diffrax.Heun())],
+    ids=["heun", "semi-implicit", "variational", "momentum"],
 )
 def test_every_leaf_of_system_and_state(solver):
-    def cost(x, **options):
-        return size(simulate(*x, TS, dt=0.05, solver=solver, max_steps=16, **options))
+    """Driven, and left to itself by the same program; no stage is at the corner of the table, where slopes differ."""
 
-    start = driven(), jnp.array([0.4, -0.9]), jnp.array([1.0, 0.3])
-    read = check(cost, start, forward=lambda x: cost(x, adjoint=FORWARD))
+    def cost(x, **options):
+        return size(simulate(*x, TS, dt=0.016, solver=solver, max_steps=32, **options))
+
+    state = jnp.array([0.4, -0.9]), jnp.array([1.0, 0.3])
+    starts = (driven(), *state), (undriven(driven()), *state)
+    read = check(cost, *starts, forward=lambda x: cost(x, adjoint=FORWARD))
     assert len(read) == len(READ) and all(any(name.endswith(end) for name in read) for end in READ)
 
 
 @pytest.mark.slow
 @pytest.mark.wide
-def test_through_the_momentum_form():
-    def cost(x):
-        return size(simulate(*x, TS, dt=0.05, solver=MomentumForm(diffrax.Heun()), max_steps=16))
-
+@pytest.mark.parametrize("solver", [Variational(), MomentumForm(diffrax.Heun())], ids=["variational", "momentum"])
+def test_without_parts(solver):
+    cost = lambda x: size(simulate(*x, TS, dt=0.05, solver=solver, max_steps=16))
     model = jd.robots.double_pendulum(damping=(0.3, 0.1))
     read = check(cost, (model, jnp.array([0.4, -0.9]), jnp.array([1.0, 0.3])))
     assert {"[1]", "[2]"} < read and any(name.endswith("links.inertia") for name in read)
