@@ -26,17 +26,20 @@ from jaxdyn.model._edits import to_builder
 
 HEAD = ("case", "fitted", "parameters", "markers fitted, mm", "markers held out, mm", "s")
 JOINTS = ("torso_lift_joint", *(f"arm_{k}_joint" for k in range(1, 8)))
-BESIDE = ("base_laser", "base_sonar", "base_mic", "base_antenna", "base_imu", "suspension", "caster", "head", "cover")
+BESIDE = (
+    *("base_laser", "base_sonar", "base_mic", "base_antenna", "base_imu", "base_cover", "suspension", "caster", "head"),
+    *("rgbd", "torso_fixed_column", "arm_tool", "cover"),
+)
 MARKERS = ("marker1", "marker2", "marker3")
 PLACE = ("joints[root_joint].translation", "joints[root_joint].rotation", "frames[marker*].translation")
-GEOMETRY = ("joints[arm_*_joint].translation", "joints[arm_*_joint].rotation")
+GEOMETRY = ("joints[arm_?_joint].translation", "joints[arm_?_joint].rotation")
 
 
 def measured(folder: Path) -> tuple[jd.Model, Log]:
     """The robot, placed so that its hand is about where the markers are, and the log of poses."""
     table = np.loadtxt(folder / "calibration" / "qualysis_base_hand_calibration.csv", delimiter=",", skiprows=1)
     model = jd.reduce_joints(jd.load_urdf(folder / "tiago_48_schunk.urdf"), JOINTS)
-    for name in model.link_names:  # wheels, head, sensors: all that does not carry the hand
+    for name in model.link_names:  # wheels, head, sensors, gripper: all that does not carry the hand
         if name in model.link_names and name.startswith(BESIDE):
             model = jd.remove_link(model, name)
     builder = to_builder(model)
