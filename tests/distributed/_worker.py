@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -60,6 +61,22 @@ def distance(a, b) -> float:
     return max(float(np.abs(np.asarray(x) - np.asarray(y)).max()) for x, y in pairs if np.size(x))
 
 
+def different(samples: int) -> float:
+    """Pendulums of different masses under different efforts, over all devices beside one."""
+    one = jd.robots.pendulum()
+    q, v, effort = np.random.default_rng(1).normal(size=(3, samples, 1))
+    mass = np.linspace(1.0, 2.0, samples)[:, None]
+    models = eqx.tree_at(lambda m: m.links.mass, one, jnp.asarray(mass))
+    batched = eqx.tree_at(lambda m: m.links.mass, jax.tree.map(lambda _: False, one), True)
+    options = {**OPTIONS, "batched": batched}
+    many = simulate_sharded(models, shard(q), shard(v), TS, effort=shard(effort), **options)
+    alone = jd.simulate_batch(models, jnp.asarray(q), jnp.asarray(v), TS, effort=jnp.asarray(effort), **options)
+    last = jd.simulate(
+        eqx.tree_at(lambda m: m.links.mass, one, mass[-1]), q[-1], v[-1], TS, effort=effort[-1], **OPTIONS
+    )
+    return max(distance((many.q, many.v), (alone.q, alone.v)), distance(many.q[-1], last.q))
+
+
 def devices(samples: int) -> dict:
     """A rollout and a gradient over all devices beside those of one."""
     model, q, v = problem(samples)
@@ -76,6 +93,7 @@ def devices(samples: int) -> dict:
         "rollout": distance((rollout.q, rollout.v, rollout.status), (alone.q, alone.v, alone.status)),
         "by placement": distance(jax.jit(one)(*place), alone.q[:, -1]),
         "gradient": distance(gradient(*place), jax.jit(slope(one))(model, q, v)),
+        "different": different(16),
         "forward": forward,
         "backward": backward,
     }

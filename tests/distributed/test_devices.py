@@ -35,6 +35,7 @@ def test_eight_devices_are_one():
     assert found["devices"] == found["parts"] == 8
     assert found["rollout"] <= 1e-14 and found["by placement"] <= 1e-14
     assert found["gradient"] <= 1e-13
+    assert found["different"] <= 1e-14, "robots and efforts of their own"
     assert set(found["forward"].values()) == {0}, "a rollout sends nothing"
     sums = found["backward"].pop("all-reduce")
     assert sums > 0 and set(found["backward"].values()) == {0}, "a gradient is summed, and nothing else is sent"
