@@ -80,15 +80,50 @@ def test_gradient_in_everything():
         assert_allclose(jnp.vdot(slopes[k][0], along[k]), want, rtol=1e-6)
 
 
+def in_the_plane(mass):
+    """A point mass free to move along x and y."""
+    b = jd.ModelBuilder(gravity=(0, -9.81, 0))
+    b.add_link("x", "world", jd.joints.Prismatic((1, 0, 0)))
+    return b.add_link("point", "x", jd.joints.Prismatic((0, 1, 0)), jd.spatial.point_mass(mass)).build()
+
+
+def flung(numbers):
+    """A mass on two rods of one length, whose rows repeat each other, pulled aside by the servo in four Euler steps."""
+    length, mass, q, v, gain = numbers
+    model, servo, dt = in_the_plane(mass), Servo(gain), 0.02
+    motion = jc.ConstrainedMotion(tuple(jc.Distance(rod, "world", "point", length) for rod in ("rod", "again")))
+
+    def step(state, _):
+        q, v = state
+        v = v + dt * motion.acceleration(model, 0.0, q, v, servo(0.0, q, v), None)
+        return motion.project(model, 0.0, q + dt * v, v), None
+
+    q, v = jax.lax.scan(step, (q, v), None, length=4)[0]
+    return q @ jnp.array([1.0, -2.0]) + v @ jnp.array([0.3, 0.2])
+
+
+@pytest.mark.slow
+def test_gradient_through_projected_steps():
+    """In the rods' length, the mass, the start and the gain; reverse mode, one program for values and slopes."""
+    # of definite types, lest a step in one of them compiles anew
+    start = tuple(jnp.array(x, jnp.float64) for x in (1.0, 1.5, (0.6, -0.8), (1.6, 1.2), 0.4))
+    both = jax.jit(jax.value_and_grad(flung))
+    slopes = both(start)[1]
+    rng = np.random.default_rng(0)
+    for k, x in enumerate(start):
+        along = jnp.asarray(rng.normal(size=x.shape))
+        at = lambda s, k=k, along=along: tuple(x + s * along if i == k else x for i, x in enumerate(start))
+        want = _slope([both(at(s))[0] for s in STEPS])
+        assert abs(want) > 1e-3
+        assert_allclose(jnp.vdot(slopes[k], along), want, rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_single_precision():
     """A point on a rod (numbers of which are in double precision) after 1 s, as published for problem A01."""
-    b = jd.ModelBuilder(gravity=(0, -9.81, 0))
-    b.add_link("x", "world", jd.joints.Prismatic((1, 0, 0)))
-    b.add_link("point", "x", jd.joints.Prismatic((0, 1, 0)), jd.spatial.point_mass(1.0))
     rod = jc.Distance("rod", "world", "point", 1.0)
     assert rod.length.dtype == jnp.float64
-    system = System(b.build(jnp.float32), (), jc.ConstrainedMotion(rod))
+    system = System(in_the_plane(1.0).astype(jnp.float32), (), jc.ConstrainedMotion(rod))
     start, times = jnp.array([-1.0, 0.0], jnp.float32), jnp.array([0.0, 1.0], jnp.float32)
     path = jd.simulate(system, start, 0 * start, times).checked()
     assert path.q.dtype == path.v.dtype == jnp.float32
