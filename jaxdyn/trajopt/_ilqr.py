@@ -3,14 +3,14 @@
 Each iteration expands cost and dynamics along the trajectory, solves the linear-quadratic problem that this gives with
 the controls in their ranges (`_ilqr_backward`), and goes the longest of a sequence of step lengths that lowers
 
-    cost + augmented terms of constraints + nu sum of |d_k|,   d_k = f(x_k, u_k) - x_{k+1}
+    cost + augmented terms of constraints + sum of nu . |d_k|,   d_k = f(x_k, u_k) - x_{k+1}
 
-nu being larger than all costates. States follow the linear model, which leaves gaps d_k as in multiple shooting
-(Giftthaler et al. 2018; in the method of Mastalli et al. 2020, FDDP, they follow a simulation, which in unstable
-systems leads far away from the guess). With second derivatives of the dynamics this is Newton's method for the
-Lagrangian, with costates from the iteration before. When the cost does not fall any more, multipliers of violated
-constraints are updated, or the penalty raised (ALTRO: Howell, Jackson and Manchester 2019). Li and Todorov 2004; Mayne
-1966.
+nu being larger, for each state, than all its costates. Of each length two candidates are judged: states that follow the
+linear model, which leaves gaps d_k as in multiple shooting (Giftthaler et al. 2018) and keeps unstable systems near the
+guess, and states that follow a simulation under the gains, which closes the gaps of light and stiff joints (FDDP:
+Mastalli et al. 2020). With second derivatives of the dynamics this is Newton's method for the Lagrangian, with costates
+from the iteration before. When the cost does not fall any more, multipliers of violated constraints are updated, or the
+penalty raised (ALTRO: Howell, Jackson and Manchester 2019). Li and Todorov 2004; Mayne 1966.
 """
 
 from collections.abc import Callable
@@ -33,6 +33,7 @@ from jaxdyn.trajopt._ilqr_stage import (
     row_limits,
     rows,
     stage_cost,
+    step,
 )
 from jaxdyn.trajopt._problem import Problem
 from jaxdyn.trajopt._result import SolveStatus
@@ -162,10 +163,31 @@ def _led(problem: Problem, s: Iterate, gains: Gains, stages, gaps, first, alpha)
 
     rows = (stages.jacobian, low, high, gaps, gains.feedforward, gains.feedback)
     _, (dx, du) = jax.lax.scan(forth, alpha * first, rows)
-    b = problem.bounds
-    # exactly at the limit, not but for rounding
-    u = jnp.where(du <= low, b.lower_control, jnp.where(du >= high, b.upper_control, s.u + du))
+    u = _exact(problem, s.u + du, du <= low, du >= high)
     return jnp.concatenate([s.x[:1] + alpha * first, s.x[1:] + dx]), u
+
+
+def _exact(problem: Problem, u, below, above):
+    """Controls exactly at their limits, not but for rounding."""
+    b = problem.bounds
+    return jnp.where(below, b.lower_control, jnp.where(above, b.upper_control, u))
+
+
+def _rolled(problem: Problem, s: Iterate, gains: Gains, gaps, first, alpha):
+    """States and controls after a step of length alpha in a simulation, which leaves gaps of `(1 - alpha) d_k`."""
+    t, h = times_of(problem, s.u.shape[0])
+
+    def forth(x, row):
+        t, old, u, low, high, gap, feedforward, feedback = row
+        du = jnp.clip(alpha * feedforward + feedback @ (x - old), low, high)
+        u = _exact(problem, u + du, du <= low, du >= high)
+        x = step(problem, t, h, x, u)[0] - (1 - alpha) * gap
+        return x, (x, u)
+
+    rows = (t, s.x[:-1], s.u, *room_of(problem, s.u), gaps, gains.feedforward, gains.feedback)
+    start = s.x[0] + alpha * first
+    _, (x, u) = jax.lax.scan(forth, start, rows)
+    return jnp.concatenate([start[None], x]), u
 
 
 def _merit(problem: Problem, s: Iterate, weight, x, u):
@@ -174,11 +196,11 @@ def _merit(problem: Problem, s: Iterate, weight, x, u):
     m = s.multipliers
     new, costs = jax.vmap(lambda t, x, u, y: stage_cost(problem, t, h, x, u, y, m.penalty))(t, x[:-1], u, m.inner)
     last = end_cost(problem, problem.duration, x[-1], u[-1], m.end, m.penalty)
-    return jnp.sum(costs) + last + weight * jnp.sum(jnp.abs(new - x[1:]))
+    return jnp.sum(costs) + last + jnp.sum(weight * jnp.abs(new - x[1:]))
 
 
 def _searched(problem: Problem, s: Iterate, gains: Gains, stages, gaps, first, merit, slope, weight):
-    """The longest step that lowers the merit, and its length, zero if there is none."""
+    """The longest step that lowers the merit, by `_led` or `_rolled`, and its length, zero if there is none."""
     rounding = 8 * jnp.finfo(s.x.dtype).eps * jnp.abs(merit)
 
     def go(state):
@@ -188,18 +210,30 @@ def _searched(problem: Problem, s: Iterate, gains: Gains, stages, gaps, first, m
     def halve(state):
         *_, k = state
         alpha = 0.5 ** k.astype(s.x.dtype)
-        x, u = _led(problem, s, gains, stages, gaps, first, alpha)
-        return x, u, _merit(problem, s, weight, x, u) <= merit + 1e-4 * alpha * slope + rounding, k + 1
+        led = _led(problem, s, gains, stages, gaps, first, alpha)
+        rolled = _rolled(problem, s, gains, gaps, first, alpha)
+        both = jax.tree.map(lambda *y: jnp.stack(y), led, rolled)
+        merits = jax.vmap(lambda x, u: _merit(problem, s, weight, x, u))(*both)
+        best = jnp.argmin(jnp.where(jnp.isnan(merits), jnp.inf, merits))
+        x, u = (y[best] for y in both)
+        return x, u, merits[best] <= merit + 1e-4 * alpha * slope + rounding, k + 1
 
     x, u, fits, k = jax.lax.while_loop(go, halve, (s.x, s.u, jnp.asarray(False), jnp.asarray(0)))
     keep = lambda new, old: jnp.where(fits, new, old)
     return keep(x, s.x), keep(u, s.u), jnp.where(fits, 0.5 ** (k - 1).astype(s.x.dtype), 0)
 
 
-def _weight(costate, slope, size):
-    """A weight of the gaps for which the step lowers the merit."""
-    least = 2 * jnp.maximum(slope, 0) / jnp.where(size > 0, size, 1)
-    return jnp.where(size > 0, jnp.maximum(least, 1.5 * jnp.max(jnp.abs(costate))), 0)
+def _weight(costate, slope, gaps):
+    """Weights of the gaps, one a state, for which the step lowers the merit.
+
+    Each is above all costates of its own state: one for all would let the state with the least inertia, whose gaps
+    cost next to nothing, decide how long steps are.
+    """
+    largest = jnp.max(jnp.abs(costate), axis=0)
+    weight = 1.5 * jnp.maximum(largest, 1e-3 * jnp.max(largest))
+    size = jnp.sum(weight * jnp.abs(gaps))
+    weight = weight * jnp.maximum(1, 2 * jnp.maximum(slope, 0) / jnp.where(size > 0, size, 1))
+    return jnp.where(size > 0, weight, 0)
 
 
 class _Trial(NamedTuple):
@@ -218,10 +252,10 @@ class _Trial(NamedTuple):
 def _iterate(problem: Problem, options: Options, s: Iterate) -> Iterate:
     stages, end, gaps = expanded(problem, options, s)
     gains, line, held = _passed(problem, options, s, stages, end, gaps)
-    size = jnp.sum(jnp.abs(gaps))
     cost = jnp.sum(stages.cost) + end.cost
-    weight = _weight(line.costate, line.slope, size)
-    merit, slope = cost + weight * size, line.slope - weight * size
+    weight = _weight(line.costate, line.slope, gaps)
+    size = jnp.sum(weight * jnp.abs(gaps))
+    merit, slope = cost + size, line.slope - size
     x, u, length = _searched(problem, s, gains, stages, gaps, line.dx[0], merit, slope, weight)
     length = jnp.where(gains.bad | (slope >= 0), 0, length)
     optimality = jnp.where(gains.bad, jnp.inf, -slope / (1 + jnp.abs(cost)))

@@ -206,6 +206,37 @@ def test_a_swing_up_from_a_guess_that_is_no_motion_and_many_at_once():
     assert lost.violations()[0].name == "end"
 
 
+def _two_joints(t, x, u, light):
+    """A heavy joint that carries one of a hundredth of its inertia, both with dry friction."""
+    q, v = x[:2], x[2:]
+    both = light * jnp.cos(q[0] - q[1]) / 2
+    mass = jnp.stack([jnp.stack([1 + light, both]), jnp.stack([both, light])])
+    bias = 9.81 * jnp.stack([jnp.sin(q[0]), light * jnp.sin(q[1])]) + 0.3 * jnp.tanh(v / 0.2)
+    return jnp.concatenate([v, jnp.linalg.solve(mass, u - bias)])
+
+
+@pytest.mark.slow
+def test_gaps_of_a_light_joint_with_friction_are_closed_at_once():
+    """Its costates are a thousandth of those of the heavy joint; weighed alike, its gaps make all steps short."""
+    dynamics = to.VectorField(_two_joints, ("q1", "q2", "v1", "v2"), ("u1", "u2"), jnp.asarray(0.01))
+    limit = jnp.array([16.0, 0.6])
+    ends = {"start": jnp.zeros(4), "end": jnp.array([1.0, -1.5, 0.0, 0.0])}
+    bounds = to.Bounds(lower_control=-limit, upper_control=limit)
+    found = to.ilqr(to.Problem(dynamics, 0.6, running=small, bounds=bounds, **ends), intervals=50).checked()
+    assert found.iterations < 23
+    assert found.violation < 1e-8
+    x = np.zeros(4)  # the motion under these controls, by steps a tenth as long
+    h = 0.6 / 500
+    rate = jax.jit(lambda x, u: _two_joints(0.0, x, u, 0.01))
+    for u in np.repeat(np.asarray(found.u[:-1]), 10, axis=0):
+        a = rate(x, u)
+        b = rate(x + h / 2 * a, u)
+        c = rate(x + h / 2 * b, u)
+        x = x + h / 6 * (a + 2 * b + 2 * c + rate(x + h * c, u))
+    np.testing.assert_allclose(x[:2], found.x[-1, :2], atol=2e-3)  # an interval is half of what is stable
+    np.testing.assert_allclose(x[2:], found.x[-1, 2:], atol=0.05)
+
+
 @pytest.mark.slow
 def test_the_derivative_of_the_optimum():
     cost = lambda g, limit: to.ilqr(swing_up(g, limit), intervals=60, tolerance=1e-9).cost
