@@ -81,15 +81,16 @@ def judge(system, logs) -> float:
     return float(np.sqrt(np.mean(simulation_error(system, logs, JUDGED) ** 2)))
 
 
-def candidates(folder: Path) -> dict[str, Candidate]:
-    """Output error from measured and from free starts, each with three beliefs in the description."""
+def candidates(folder: Path, free: bool = True) -> dict[str, Candidate]:
+    """Output error from measured and, if asked, from free starts, each with three beliefs in the description."""
     model = described(folder)
     parts = (drive(model, delay=0.01), joint_friction(model, stribeck=0.02, stribeck_velocity=0.3, width=0.05))
     windows = Windows(length=0.5, stride=0.25, every=10)
     found = {}
     # residuals from measured starts are some hundredths of a rad, from free ones some thousandths; both parts of the
     # prior go by relative changes
-    for label, start, size in (("measured starts", MeasuredStart(), 0.02), ("free starts", FreeStart(), 0.005)):
+    starts = (("measured starts", MeasuredStart(), 0.02), ("free starts", FreeStart(), 0.005))
+    for label, start, size in starts if free else starts[:1]:
         method = OutputError(windows, Physical(reweight=0, max_steps=20, rtol=1e-5), start)
         candidate = Candidate(jd.System(model, parts), SELECTION, method, weights=np.full(2, 1 / size))
         priors = candidate.with_priors((100.0, 100.0, 1000.0), (100.0, 1000.0, 1000.0))
@@ -97,7 +98,7 @@ def candidates(folder: Path) -> dict[str, Candidate]:
     return found
 
 
-def chosen(folder: Path, cutoffs=CUTOFFS) -> tuple[float, CrossValidation]:
+def chosen(folder: Path, cutoffs=CUTOFFS, free: bool = True) -> tuple[float, CrossValidation]:
     """The cut-off and candidate with the least error on the run for fitting that was left out."""
 
     def error(result, logs):
@@ -109,17 +110,17 @@ def chosen(folder: Path, cutoffs=CUTOFFS) -> tuple[float, CrossValidation]:
     for cutoff in cutoffs:
         folds = fold_runs(runs(folder, cutoff, FITTED))
         found[cutoff] = cross_validated(
-            candidates(folder), folds, error=error, tell=lambda line: print(line, flush=True)
+            candidates(folder, free), folds, error=error, tell=lambda line: print(line, flush=True)
         )
         print(f"double pendulum, velocities behind {cutoff:g} Hz", found[cutoff], sep="\n", flush=True)
     cutoff = min(found, key=lambda c: min(found[c].scores))
     return cutoff, found[cutoff]
 
 
-def rows(folder: Path, cutoffs=CUTOFFS) -> list[tuple[str, ...]]:
+def rows(folder: Path, cutoffs=CUTOFFS, free: bool = True) -> list[tuple[str, ...]]:
     """Rows of the table: published, ordinary least squares, `mujoco.sysid` where it is, and output error."""
     begin = time.perf_counter()
-    cutoff, best = chosen(folder, cutoffs)
+    cutoff, best = chosen(folder, cutoffs, free)
     result = best.best.fit(runs(folder, cutoff, FITTED))
     spent = time.perf_counter() - begin
     sets = [runs(folder, cutoff, names) for names in (FITTED, HELD_OUT)]

@@ -130,6 +130,9 @@ def main():
     for name in ("panda", "tiago", "double-pendulum"):
         parser.add_argument(f"--{name}", type=Path, metavar="DIR")
     parser.add_argument("--figaroh-python", metavar="PATH", help="a Python that has figaroh")
+    parser.add_argument(
+        "--measured-starts", action="store_true", help="no free starts of the pendulum, which take long"
+    )
     parser.add_argument("--without-speed", action="store_true", help="logs of real robots alone")
     parser.add_argument("--out", type=Path, metavar="FILE.md")
     parser.add_argument("--quick", action="store_true", help="fewer generated samples")
@@ -148,7 +151,7 @@ def main():
         efforts(table, tiago(options.tiago, lift=False), figaroh, mujoco)
         efforts(table, tiago(options.tiago, lift=True), None, False)
     if options.double_pendulum is not None:
-        table.rows += _identification_pendulum.rows(options.double_pendulum)
+        table.rows += _identification_pendulum.rows(options.double_pendulum, free=not options.measured_starts)
     if not options.without_speed:
         table.rows += speed(2_000 if options.quick else 100_000)
         table.rows += coverage(3 if options.quick else 30)
