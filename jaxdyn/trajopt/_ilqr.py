@@ -7,7 +7,7 @@ the controls in their ranges (`_ilqr_backward`), and goes the longest of a seque
 
 nu being larger, for each state, than all its costates. Of each length two candidates are judged: states that follow the
 linear model, which leaves gaps d_k as in multiple shooting (Giftthaler et al. 2018) and keeps unstable systems near the
-guess, and states that follow a simulation under the gains, which closes the gaps of light and stiff joints (FDDP:
+guess, and states that follow a simulation under the gains, which closes the gaps of light and stiff joints, where the start is given (FDDP:
 Mastalli et al. 2020). With second derivatives of the dynamics this is Newton's method for the Lagrangian, with costates
 from the iteration before. When the cost does not fall any more, multipliers of violated constraints are updated, or the
 penalty raised (ALTRO: Howell, Jackson and Manchester 2019). Li and Todorov 2004; Mayne 1966.
@@ -210,9 +210,10 @@ def _searched(problem: Problem, s: Iterate, gains: Gains, stages, gaps, first, m
     def halve(state):
         *_, k = state
         alpha = 0.5 ** k.astype(s.x.dtype)
-        led = _led(problem, s, gains, stages, gaps, first, alpha)
-        rolled = _rolled(problem, s, gains, gaps, first, alpha)
-        both = jax.tree.map(lambda *y: jnp.stack(y), led, rolled)
+        found = [_led(problem, s, gains, stages, gaps, first, alpha)]
+        if len(free_states(problem)) == 0:  # a free start, or horizon, moves a whole simulation: too far from the model
+            found.append(_rolled(problem, s, gains, gaps, first, alpha))
+        both = jax.tree.map(lambda *y: jnp.stack(y), *found)
         merits = jax.vmap(lambda x, u: _merit(problem, s, weight, x, u))(*both)
         best = jnp.argmin(jnp.where(jnp.isnan(merits), jnp.inf, merits))
         x, u = (y[best] for y in both)
