@@ -7,10 +7,11 @@ the controls in their ranges (`_ilqr_backward`), and goes the longest of a seque
 
 nu being larger, for each state, than all its costates. Of each length two candidates are judged: states that follow the
 linear model, which leaves gaps d_k as in multiple shooting (Giftthaler et al. 2018) and keeps unstable systems near the
-guess, and states that follow a simulation under the gains, which closes the gaps of light and stiff joints, where the start is given (FDDP:
-Mastalli et al. 2020). With second derivatives of the dynamics this is Newton's method for the Lagrangian, with costates
-from the iteration before. When the cost does not fall any more, multipliers of violated constraints are updated, or the
-penalty raised (ALTRO: Howell, Jackson and Manchester 2019). Li and Todorov 2004; Mayne 1966.
+guess, and, where the start is given, states that follow a simulation under the gains, which closes the gaps of light
+and stiff joints (FDDP: Mastalli et al. 2020). With second derivatives of the dynamics this is Newton's method for the
+Lagrangian, with costates from the iteration before. When the cost does not fall any more, multipliers of violated
+constraints are updated, or the penalty raised (ALTRO: Howell, Jackson and Manchester 2019). Li and Todorov 2004; Mayne
+1966.
 """
 
 from collections.abc import Callable
