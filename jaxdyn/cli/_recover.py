@@ -1,5 +1,7 @@
 """Masses and joint losses of an arm, recovered from a log of an exciting motion."""
 
+import functools as ft
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -21,6 +23,7 @@ def selection(model: Model) -> list[str]:
     return [*(f"links[{name}].mass" for name in links), "joints[*].damping", "joints[*].friction"]
 
 
+@jax.jit
 def perturbed(model: Model, key, size: float = 0.4) -> Model:
     """The robot with those numbers multiplied by random factors between `exp(-size)` and `exp(size)`."""
     leaves = lambda m: (m.links.mass, m.properties.damping, m.properties.friction)
@@ -32,13 +35,18 @@ def perturbed(model: Model, key, size: float = 0.4) -> Model:
 
 def generated_log(model: Model, key, samples: int, noise: float) -> Log:
     """Efforts of the motors on a random periodic motion, with Gaussian noise of `noise` newton metres."""
+    return Log(*_measured(model, key, samples, noise))
+
+
+@ft.partial(jax.jit, static_argnums=2)
+def _measured(model: Model, key, samples: int, noise):
     motion, disturbance = jax.random.split(key)
     middle = (model.limits.lower + model.limits.upper) / 2
     curve = random_fourier(motion, middle, 2.0 * jnp.ones_like(middle), DURATION)
     t = jnp.linspace(0, DURATION, samples, endpoint=False)
     q, v, a = jax.vmap(curve.at)(t)
     effort = jax.vmap(lambda q, v, a: rnea(model, q, v, a) - passive_forces(model, q, v))(q, v, a)
-    return Log(t, q, v, a, effort + noise * jax.random.normal(disturbance, effort.shape))
+    return t, q, v, a, effort + noise * jax.random.normal(disturbance, effort.shape)
 
 
 def recovered(start: Model, log: Log) -> FitResult:

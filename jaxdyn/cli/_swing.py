@@ -1,5 +1,6 @@
 """Passive swings of an arm: a batch of them, and derivatives of one in the robot's own numbers."""
 
+import functools as ft
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -51,9 +52,13 @@ class Swings(NamedTuple):
 
 def starts(model: Model, samples: int, seed: int = 0):
     """Random configurations at rest."""
-    keys = jax.random.split(jax.random.key(seed), samples)
-    q = jax.vmap(lambda key: random_configuration(model, key))(keys)
-    return q, jnp.zeros((samples, model.nv))
+    return configurations(model, jax.random.key(seed), samples), jnp.zeros((samples, model.nv))
+
+
+@ft.partial(jax.jit, static_argnums=2)
+def configurations(model: Model, key, samples: int):
+    """Random configurations."""
+    return jax.vmap(lambda key: random_configuration(model, key))(jax.random.split(key, samples))
 
 
 def segment_function(duration: float, saved: int):
@@ -74,9 +79,14 @@ def collect(model: Model, start, segments, duration: float) -> Swings:
         jnp.concatenate([x[:, None], *parts], axis=1)
         for x, parts in zip(start, zip(*segments, strict=True), strict=True)
     )
-    seen = jax.jit(jax.vmap(jax.vmap(lambda q, v: (energy(model, q, v), tool(model, q)))))
-    e, points = seen(q, v)
-    return Swings(*map(np.asarray, (np.linspace(0, duration, q.shape[1]), q, e, points, polygon(model))))
+    return Swings(*map(np.asarray, (np.linspace(0, duration, q.shape[1]), q, *_seen(model, q, v))))
+
+
+@jax.jit
+def _seen(model: Model, q, v):
+    """Energies and positions of the tool of a batch over time, and the arm in the middle of its range."""
+    one = lambda q, v: (energy(model, q, v), tool(model, q))
+    return (*jax.vmap(jax.vmap(one))(q, v), polygon(model))
 
 
 def polygon(model: Model):

@@ -103,8 +103,7 @@ def exchange(report: Report, robot: Model, out: Path):
 def reach(report: Report, robot: Model):
     """Inverse kinematics to poses that random configurations have."""
     report.advance("inverse kinematics")
-    keys = jax.random.split(jax.random.key(7), 100)
-    known = jax.vmap(lambda key: random_configuration(robot, key))(keys)
+    known = _swing.configurations(robot, jax.random.key(7), 100)
     middle = (robot.limits.lower + robot.limits.upper) / 2
 
     def solved(model, q):
@@ -192,7 +191,7 @@ def differentiate(report: Report, robot: Model, size: Size):
     (value, gradient), seconds = timed(slope, model)
     report.advance("central differences")
     ours = _swing.sensitivities(model, gradient)
-    batch = _swing.variants(model, DIFFERENCE)
+    batch = jax.tree.map(np.asarray, _swing.variants(model, DIFFERENCE))
     each = (jax.tree.map(lambda x, k=k: x[k], batch) for k in range(batch.links.mass.shape[0]))
     theirs = _swing.central_differences(model, [slope(other)[0] for other in each], DIFFERENCE)
     report.section(f"Derivatives: height of the tool after {size.differentiated:g} s of one swing")
