@@ -99,9 +99,9 @@ READ = {
 def driven():
     """A double pendulum with all that a joint does by itself, under feedback, a table of efforts and a constant one."""
     m = jd.robots.double_pendulum(damping=(0.1, 0.2))
-    m = eqx.tree_at(
-        lambda m: (m.properties.friction, m.properties.stiffness), m, (jnp.array([0.1, 0.2]), jnp.array([0.3, 0.4]))
-    )
+    numbers = jnp.array([0.1, 0.2]), jnp.array([0.5, 0.8]), jnp.array([0.3, 0.4])
+    own = lambda m: (m.properties.friction, m.properties.friction_velocity, m.properties.stiffness)
+    m = eqx.tree_at(own, m, numbers)  # of friction that is smooth enough to be seen at any instant
     spring = Feedback(Spring(jnp.array([1.0, 2.0]), jnp.array([0.3, 0.1])))
     table = linear_signal(jnp.array([-0.02, 0.12, 0.4]), jnp.array([[0.5, 0.1], [-1.0, 0.7], [2.0, -0.4]]))
     return System(m, (spring, table, Effort(jnp.array([0.7, -0.3]))))
