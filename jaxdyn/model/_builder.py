@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint, AbstractVectorJoint, Continuous, Fixed, Planar, has_vector_rate
+from jaxdyn.model._arrays import array, cast, namespace, stacked
 from jaxdyn.model._checks import (
     check_descriptions,
     check_finite,
@@ -187,7 +188,7 @@ class ModelBuilder:
 
     def add_actuator(self, name: str, joint: str, *, gear: Any = 1.0, range=(-np.inf, np.inf)) -> "ModelBuilder":
         """Describes a drive: effort `gear * u` on a joint, `u` within `range`."""
-        self._actuators.append(Actuator(name, joint, _array(gear, 1), _array(range, 1)))
+        self._actuators.append(Actuator(name, joint, array(gear, 1), array(range, 1)))
         return self
 
     def add_shape(self, shape: Shape) -> "ModelBuilder":
@@ -206,36 +207,26 @@ class ModelBuilder:
         links = _ordered(self._links)
         for link in links:
             check_link(link, self.strict)
-        number = {link.name: i for i, link in enumerate(links)}
         groups, members, sizes = _grouped(links)
         mimics = _mimic_pairs(self._mimics, links, members)
         check_frames(self._frames, links)
         check_descriptions(self, links)
         check_finite("gravity", self.gravity)
-        topology = Topology(
-            link_names=tuple(link.name for link in links),
-            joint_names=tuple(link.joint_name for link in links),
-            frame_names=tuple(f[0] for f in self._frames),
-            parents=tuple(number.get(link.parent, -1) for link in links),
-            groups=tuple(groups),
-            group_sizes=tuple(sizes),
-            frame_links=tuple(_frame_link(f, number) for f in self._frames),
-            mimics=tuple(pair[:2] for pair in mimics),
-        )
+        topology = _topology(links, self._frames, groups, sizes, mimics)
         own = [links[topology.bodies[k]] for k in topology.independent]
-        cast = lambda rows, width: _stacked(rows, width, dtype)
+        rows = lambda values, width: stacked(values, width, dtype)
         inertias = [link.inertia or _NOTHING for link in links]
         return Model(
             links=Links(
-                cast([i.mass for i in inertias], ()),
-                cast([i.com for i in inertias], (3,)),
-                cast([i.inertia for i in inertias], (3, 3)),
+                rows([i.mass for i in inertias], ()),
+                rows([i.com for i in inertias], (3,)),
+                rows([i.inertia for i in inertias], (3, 3)),
             ),
             placements=Placements(
-                cast([link.rotation for link in links], (4,)),
-                cast([link.translation for link in links], (3,)),
+                rows([link.rotation for link in links], (4,)),
+                rows([link.translation for link in links], (3,)),
             ),
-            joints=tuple(jax.tree.map(lambda *x: _stacked(x, (), dtype), *group) for group in members),
+            joints=tuple(jax.tree.map(lambda *x: stacked(x, (), dtype), *group) for group in members),
             properties=JointProperties(
                 **{k: _coordinates(own, k, "nv", dtype) for k in _VELOCITY[:5]}, rest=_rest(own, dtype)
             ),
@@ -243,26 +234,16 @@ class ModelBuilder:
                 **{k: _coordinates(own, k, "nq", dtype) for k in ("lower", "upper")},
                 **{k: _coordinates(own, k, "nv", dtype) for k in ("velocity", "effort")},
             ),
-            mimic=Mimic(cast([m[2] for m in mimics], ()), cast([m[3] for m in mimics], ())),
-            frames=Placements(cast([f[2] for f in self._frames], (4,)), cast([f[3] for f in self._frames], (3,))),
-            gravity=jnp.asarray(_namespace(self.gravity).asarray(self.gravity, dtype), dtype),
+            mimic=Mimic(rows([m[2] for m in mimics], ()), rows([m[3] for m in mimics], ())),
+            frames=Placements(rows([f[2] for f in self._frames], (4,)), rows([f[3] for f in self._frames], (3,))),
+            gravity=jnp.asarray(namespace(self.gravity).asarray(self.gravity, dtype), dtype),
             topology=topology,
-            closures=_cast(self._closures, dtype),
-            actuators=_cast(self._actuators, dtype),
+            closures=cast(self._closures, dtype),
+            actuators=cast(self._actuators, dtype),
             info=Info(
                 self.name, tuple(self._shapes), (*self._notes, *weightless_joints(links, self._mimics, self._notes))
             ),
         )
-
-
-def _cast(entries, dtype):
-    return jax.tree.map(lambda x: x if x.dtype == dtype else jnp.asarray(x, dtype), tuple(entries))
-
-
-def _array(x, ndmin: int):
-    """An array of floats; of known numbers without a JAX operation, which a file has too many of."""
-    dtype = jnp.result_type(float)
-    return jax.device_put(np.array(x, dtype, ndmin=ndmin)) if is_concrete(x) else jnp.array(x, dtype, ndmin=ndmin)
 
 
 def _frame_pose(pose):
@@ -271,16 +252,18 @@ def _frame_pose(pose):
     return np.array([1.0, 0, 0, 0]), pose
 
 
-def _namespace(tree):
-    """numpy for known numbers, since a JAX operation a number would take most of the time of a build."""
-    return np if is_concrete(tree) else jnp
-
-
-def _stacked(rows, width, dtype):
-    if not rows:
-        return jnp.asarray(np.zeros((0, *width), dtype), dtype)  # of numpy's, which compiles nothing
-    xp = _namespace(rows)
-    return jnp.asarray(xp.stack([xp.asarray(x, dtype) for x in rows]), dtype)  # without a dtype it compiles
+def _topology(links: list[_Link], frames, groups, sizes, mimics) -> Topology:
+    number = {link.name: i for i, link in enumerate(links)}
+    return Topology(
+        link_names=tuple(link.name for link in links),
+        joint_names=tuple(link.joint_name for link in links),
+        frame_names=tuple(f[0] for f in frames),
+        parents=tuple(number.get(link.parent, -1) for link in links),
+        groups=tuple(groups),
+        group_sizes=tuple(sizes),
+        frame_links=tuple(_frame_link(f, number) for f in frames),
+        mimics=tuple(pair[:2] for pair in mimics),
+    )
 
 
 def _ordered(links: list[_Link]) -> list[_Link]:
@@ -390,7 +373,7 @@ def _neutral(joint: AbstractJoint, dtype):
 def _joined(links: list[_Link], key: str, defaults, dtype):
     """Values of one property of all joints, in a row."""
     values = [link.extras.get(key, default) for link, default in zip(links, defaults, strict=True)]
-    xp = _namespace(values)
+    xp = namespace(values)
     parts = []
     for link, value, default in zip(links, values, defaults, strict=True):
         value = xp.asarray(value, dtype)

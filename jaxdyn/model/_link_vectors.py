@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import Prismatic, Revolute
-from jaxdyn.model._builder import _namespace
+from jaxdyn.model._arrays import namespace
 from jaxdyn.model._checks import is_concrete
 from jaxdyn.model._model import Model
 from jaxdyn.model._serial import Member, as_pose, build_chain, carried, check_count, cross, unit, vector
@@ -98,7 +98,7 @@ def _zero_rotation(joint: JointVectors, k: int):
     before = tuple(-a if i else a for i, a in enumerate(before))  # r_(j-1,j) points backwards
     if joint.linear:
         before = _rotated(before, joint.alpha)
-    xp = _namespace((before, after))
+    xp = namespace((before, after))
     return xp.stack(before, 1) @ xp.stack(after, 0)
 
 
@@ -121,6 +121,6 @@ def _triad(axis, arm, star, k: int, where: str):
 def _rotated(triad, angle):
     """Rodrigues' formula about `e`, which leaves `e` and turns `a` and `b`."""
     e, a, b = triad
-    xp = _namespace(angle)
+    xp = namespace(angle)
     c, s = xp.cos(angle), xp.sin(angle)
     return e, c * a + s * b, c * b - s * a

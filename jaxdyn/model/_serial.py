@@ -11,7 +11,8 @@ import numpy as np
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint
-from jaxdyn.model._builder import ModelBuilder, _namespace
+from jaxdyn.model._arrays import namespace
+from jaxdyn.model._builder import ModelBuilder
 from jaxdyn.model._checks import is_concrete
 from jaxdyn.model._model import Model
 from jaxdyn.spatial import Inertia, Pose, matrix_to_quaternion
@@ -31,14 +32,14 @@ class Member(NamedTuple):
 
 def array(x) -> Any:
     """Numbers as an array of floats."""
-    return _namespace(x).asarray(x, float)
+    return namespace(x).asarray(x, float)
 
 
 def vector(components) -> Any:
     """An array of components, each a number or traced."""
     if not isinstance(components, Sequence):
         return array(components)
-    xp = _namespace(components)
+    xp = namespace(components)
     return xp.stack([xp.asarray(x, float) for x in components])
 
 
@@ -49,12 +50,12 @@ def cross(a, b) -> Any:
 
 def unit(a) -> Any:
     """A vector at unit length."""
-    return a / _namespace(a).sqrt(a @ a)
+    return a / namespace(a).sqrt(a @ a)
 
 
 def turn(k: int, angle) -> Any:
     """Rotation matrix about axis k of the frame."""
-    xp = _namespace(angle)
+    xp = namespace(angle)
     c, s, i, j = xp.cos(angle), xp.sin(angle), (k + 1) % 3, (k + 2) % 3
     entry = {(k, k): 1.0, (i, i): c, (j, j): c, (i, j): -s, (j, i): s}
     return xp.stack([vector([entry.get((a, b), 0.0) for b in range(3)]) for a in range(3)])

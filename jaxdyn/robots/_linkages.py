@@ -10,7 +10,7 @@ import numpy as np
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import Prismatic, Revolute
 from jaxdyn.model import Model, ModelBuilder
-from jaxdyn.model._builder import _namespace
+from jaxdyn.model._arrays import namespace
 from jaxdyn.spatial import Inertia, box, point_mass, rod
 
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -39,7 +39,7 @@ def _end(length):
 
 def _meeting(first, second, lengths):
     """Angles at which bars of two lengths reach from two points to one, on the left of the way from first to second."""
-    xp = _namespace((first, second, lengths))
+    xp = namespace((first, second, lengths))
     dx, dy = second[0] - first[0], second[1] - first[1]
     square = dx * dx + dy * dy
     inner = (square + lengths[0] ** 2 - lengths[1] ** 2) / (2 * lengths[0] * xp.sqrt(square))
@@ -50,13 +50,13 @@ def _meeting(first, second, lengths):
 
 def _tip(length, angle):
     """End of a bar from the origin."""
-    xp = _namespace((length, angle))
+    xp = namespace((length, angle))
     return length * xp.cos(angle), length * xp.sin(angle)
 
 
 def _check_reach(what: str, span, least, most):
     """Whether bars can be assembled across a known distance."""
-    if _namespace((span, least, most)) is np and not least < span < most:
+    if namespace((span, least, most)) is np and not least < span < most:
         raise ModelError(
             f"{what} cannot be assembled: two of its bars reach from {float(least):.4g} to {float(most):.4g} m, but "
             f"have to span {float(span):.4g} m; change the lengths or the angle"
@@ -73,7 +73,7 @@ def four_bar(lengths=(1.10, 0.5, 1.20, 0.75), masses=(1.0, 2.0, 1.5), *, crank=1
     """
     ground, a, b, c = lengths
     first, second = _tip(a, crank), (ground, 0.0)
-    gap = _namespace((first, ground)).hypot(first[0] - ground, first[1])
+    gap = namespace((first, ground)).hypot(first[0] - ground, first[1])
     _check_reach("the four-bar linkage", gap, abs(b - c), b + c)
     coupler, rocker = _meeting(first, second, (b, c))
     builder = ModelBuilder(_DOWN, "four-bar")
@@ -98,7 +98,7 @@ def slider_crank(lengths=(0.2, 0.5), masses=(1.0, 1.0, 2.0), *, crank=1.0) -> Mo
     """
     r, l = lengths
     b = _tip(r, crank)
-    xp = _namespace((b, l))
+    xp = namespace((b, l))
     _check_reach("the slider-crank", abs(b[1]), -l, l)
     reach = xp.sqrt(l * l - b[1] * b[1])
     builder = ModelBuilder(_DOWN, "slider-crank")
@@ -122,7 +122,7 @@ def five_bar(lengths=(0.3, 0.25, 0.4), masses=(0.5, 0.4), *, cranks=(2 * np.pi /
     ground, a, b = lengths
     left, right = _tip(a, cranks[0]), _tip(a, cranks[1])
     right = (right[0] + ground, right[1])
-    xp = _namespace((left, right))
+    xp = namespace((left, right))
     _check_reach("the five-bar linkage", xp.hypot(right[0] - left[0], right[1] - left[1]), 0.0 * b, 2 * b)
     angles = _meeting(left, right, (b, b))
     builder = ModelBuilder(gravity, "five-bar")
@@ -204,7 +204,7 @@ def delta(radii=(0.2, 0.05), lengths=(0.3, 0.8), masses=(1.0, 0.3, 0.5), *, angl
     upper, lower = lengths
     out, below = _tip(upper, angle)
     across = base + out - platform
-    xp = _namespace((across, lower))
+    xp = namespace((across, lower))
     _check_reach("the delta robot", abs(across), -lower, lower)
     height = below + xp.sqrt(lower * lower - across * across)
     builder = ModelBuilder(name="delta")

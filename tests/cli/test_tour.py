@@ -16,9 +16,9 @@ SMALL = _tour.Size(
     duration=0.2,
     segments=2,
     differentiated=0.1,
-    log=200,
+    log=1000,
     turning=0.5,
-    intervals=20,
+    intervals=40,
 )
 
 
@@ -34,7 +34,7 @@ def test_small_tour(tmp_path):
     names = ("tour", "joints", "energies", "sensitivities", "parameters", "loop", "swing_up")
     assert set(pictures) == {f"{name}.png" for name in names}
     assert all(data.startswith(b"\x89PNG") and len(data) > 10_000 for data in pictures.values())
-    assert set(found) - set(pictures) == {"panda.urdf"}
+    assert set(found) - set(pictures) == {f"{panda().name}.urdf"}
 
 
 @pytest.mark.slow
