@@ -87,10 +87,10 @@ class Problem(eqx.Module):
     """A residual `residual(system, sample)`, `(channels, k)`, over samples that are stacked in chunks."""
 
     parameters: Parameters
-    #: what was measured: a pytree of `(chunks, size, ...)`
+    #: what was measured: a pytree of `(chunks, size, ...)`, in the memory of the host
     samples: Any
     #: one for samples, zero for what fills the last chunk
-    present: Float[Array, "chunks size"]
+    present: Float[Array | np.ndarray, "chunks size"]
     residual: Callable[..., Any] = eqx.field(static=True)
     channels: tuple[str, ...] = eqx.field(static=True)
     units: tuple[str, ...] = eqx.field(static=True)
@@ -107,8 +107,21 @@ class Problem(eqx.Module):
 
     def chunk(self, k: int) -> "Problem":
         """The same problem over one chunk."""
-        one = lambda x: jnp.expand_dims(x[k], 0)
-        return eqx.tree_at(lambda p: (p.samples, p.present), self, jax.tree.map(one, (self.samples, self.present)))
+        return self.over(*jax.tree.map(lambda x: x[k : k + 1], (self.samples, self.present)))
+
+    def over(self, samples: Any, present: Any) -> "Problem":
+        """The same problem over other samples in chunks."""
+        return eqx.tree_at(lambda p: (p.samples, p.present), self, (samples, present))
+
+    def some(self, chunks: int) -> "Problem":
+        """The same problem over so many chunks of its samples, which are drawn at random from all."""
+        if self.present.shape[0] <= chunks:
+            return self
+        size = self.present.shape[1]
+        real = np.flatnonzero(self.present)
+        drawn = np.sort(np.random.default_rng(0).choice(real, chunks * size, replace=False))
+        take = lambda x: x.reshape(-1, *x.shape[2:])[drawn].reshape(chunks, size, *x.shape[2:])
+        return self.over(*jax.tree.map(take, (self.samples, self.present)))
 
     def normal(self, x: Float[Array, " n"], weights=None, loss: AbstractLoss | None = None) -> Normal:
         """The normal equations at x; a loss sees residuals times `weights`, `(channels,)`."""
@@ -205,20 +218,20 @@ def stacked(samples: Any, size: int) -> tuple[Any, Any]:
     def fold(x):
         x = np.asarray(x)  # one column at a time is copied, none where the chunks are full
         x = np.concatenate([x, np.repeat(x[-1:], filling, axis=0)]) if filling else x
-        return jnp.asarray(x.reshape(chunks, size, *x.shape[1:]))
+        return x.reshape(chunks, size, *x.shape[1:])
 
-    return jax.tree.map(fold, samples), jnp.asarray(present)
+    return jax.tree.map(fold, samples), present
 
 
-def generic(problem: Problem, at: Normal) -> Normal:
+def generic(problem: Problem, x) -> Normal:
     """The sums at a distance of the size of the parameters."""
     parameters = problem.parameters
-    x = np.asarray(at.x)
+    dtype, x = x.dtype, np.asarray(x)
     step = 0.3 * np.where(x != 0, np.abs(x), parameters.scale) * np.cos(1.0 + 2.3 * np.arange(x.size))
     there = x + step
     for rows in parameters.inertial:
         there[rows] = 1.4 * x[rows]
-    return normal(problem, jnp.asarray(there, at.x.dtype))
+    return normal(problem, jnp.asarray(there, dtype))
 
 
 def is_linear(at: Normal, found: Normal) -> bool:

@@ -21,6 +21,9 @@ from jaxdyn.identification._result import FitStatus
 #: samples whose derivatives are in memory at once
 CHUNK = 2048
 
+#: chunks of samples that decide whether a residual is linear
+_FEW = 4
+
 
 class Solution(NamedTuple):
     """A vector of parameters, and how it was found."""
@@ -40,16 +43,23 @@ class Solution(NamedTuple):
 class Data:
     """The normal equations of a problem wherever a method asks: by formula where the residual is linear.
 
-    A selected parameter that moves no residual is a `ModelError` before anything is solved.
+    A selected parameter that moves no residual is a `ModelError` before anything is solved. Samples drawn at random
+    decide whether the residual is linear, and all of them where a parameter does not show in these.
     """
 
     def __init__(self, problem: Problem, x0, tell: Callable[[str], None]):
         self.problem, self.tell = problem, tell
-        self.first = normal(problem, jnp.asarray(x0, problem.parameters.read().dtype))
+        x = jnp.asarray(x0, problem.parameters.read().dtype)
+        self.first = normal(problem, x)
         self.finite = all(bool(np.isfinite(np.asarray(x)).all()) for x in self.first)
-        other = generic(problem, self.first) if self.finite else self.first
-        self.linear = self.finite and is_linear(self.first, other)
+        self.linear = False
         if self.finite:
+            few = problem.some(_FEW)
+            near = self.first if few is problem else normal(few, x)
+            other = generic(few, x)
+            if few is not problem and silent(problem.parameters, (self.first, other)):
+                near, other = self.first, generic(problem, x)
+            self.linear = is_linear(near, other)
             check_sensitivity(problem.parameters, (self.first, other))
         self._host = Normal(*(np.asarray(x, float) for x in self.first))
 
@@ -68,26 +78,33 @@ class Data:
         return grouping(self.problem.parameters.names, hessian.astype(self.first.x.dtype))
 
 
-def check_sensitivity(parameters: Parameters, places: Sequence[Normal]):
-    """Every selected number must move the residual at one of some places: links, frames and axes as a whole.
-
-    Of a link's ten numbers some never show; those are directions, which are named in the result.
-    """
+def silent(parameters: Parameters, places: Sequence[Normal]) -> list[str]:
+    """Selected numbers that move the residual at none of some places: links, frames and axes as a whole."""
     scaled = np.zeros(len(parameters.names))
     for sums in places:
         diagonal = np.einsum("cii->i", np.nan_to_num(np.asarray(sums.hessian, float)))
         size = np.maximum(np.abs(np.asarray(sums.x, float)), parameters.scale)
-        scaled = np.maximum(scaled, np.sqrt(np.maximum(diagonal, 0)) * size)
-    most, at, silent = scaled.max(initial=0), 0, []
+        share = np.sqrt(np.maximum(diagonal, 0)) * size
+        scaled = np.maximum(scaled, share / max(share.max(initial=0), 1e-300))
+    at, found = 0, []
     for slot in parameters.slots:
         many = len(slot.names)
-        if not scaled[at : at + many].max(initial=0) > 1e-12 * most:
-            silent.append(slot.names[0] if many == 1 else f"{slot.names[0]} to {slot.names[-1]}")
+        if not scaled[at : at + many].max(initial=0) > 1e-12:
+            found.append(slot.names[0] if many == 1 else f"{slot.names[0]} to {slot.names[-1]}")
         at += many
-    if silent:
-        more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
+    return found
+
+
+def check_sensitivity(parameters: Parameters, places: Sequence[Normal]):
+    """Every selected number must move the residual at one of some places.
+
+    Of a link's ten numbers some never show; those are directions, which are named in the result.
+    """
+    names = silent(parameters, places)
+    if names:
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise ModelError(
-            f"{', '.join(silent[:5])}{more}: no influence on what was measured, selected by "
+            f"{', '.join(names[:5])}{more}: no influence on what was measured, selected by "
             f"{', '.join(repr(path) for path, _ in parameters.paths[:8])}; leave it out, or give logs in which it acts"
         )
 

@@ -12,6 +12,7 @@ import jaxdyn as jd
 from jaxdyn.actuators import DcMotor, drive
 from jaxdyn.identification import Huber, Log, LowPassed, Physical, collect, fit, predicted_effort
 from jaxdyn.identification._fit_problem import normal, stacked
+from jaxdyn.identification._methods import Data
 from jaxdyn.simulation import cubic_signal
 
 from ._made import arm, disturbed, log_of, motion
@@ -66,7 +67,8 @@ def test_memory_of_the_sums_is_that_of_a_chunk():
 
     def temporary(samples, chunk):
         t, q, v, a = motion(1, samples)
-        numbers, rest = eqx.partition(Physical(chunk=chunk).problem(parameters, [Log(t, q, v, a, q)]), eqx.is_array)
+        problem = Physical(chunk=chunk).problem(parameters, [Log(t, q, v, a, q)])
+        numbers, rest = eqx.partition(problem, eqx.is_inexact_array)
         sums = jax.jit(lambda numbers, x: eqx.combine(numbers, rest).normal(x))
         return sums.lower(numbers, parameters.read()).compile().memory_analysis().temp_size_in_bytes
 
@@ -75,6 +77,26 @@ def test_memory_of_the_sums_is_that_of_a_chunk():
     t, q, v, a = motion(1, 400)
     size = lambda method: sum(x.nbytes for x in method.problem(parameters, [Log(t, q, v, a, q)]).samples)
     assert 3.5 < size(LowPassed(2.0, overlap=4)) / size(Physical()) < 5.5  # each row as often as windows overlap
+
+
+def test_some_samples_decide_and_all_where_a_parameter_does_not_show_in_them():
+    """Friction of width zero at the start, of which one row of a resting log tells: a row that was not drawn."""
+    model = jd.robots.pendulum()
+    t = np.linspace(0, 1, 401)
+    resting = lambda v: Log(t, 0.3 * np.ones((401, 1)), v, np.zeros((401, 1)), np.ones((401, 1)))
+    paths = ("links[*].mass", "joints[*].friction", "joints[*].friction_velocity")
+    method = Physical(chunk=8)
+    whole = lambda v: method.problem(collect(model, paths), [resting(v)])
+    drawn = whole(np.zeros((401, 1))).some(4)
+    assert drawn.present.shape == (4, 8) and drawn.present.all()
+    times = np.sort(drawn.samples[0].ravel())
+    assert (np.diff(times) > 0).all() and np.isin(times, t).all() and np.ptp(times) > 0.7
+    missed = np.where(np.isin(t, times) | (t < 0.5), 0.0, 0.01)[:, None]
+    missed[np.flatnonzero(missed)[1:]] = 0
+    data = Data(whole(missed), collect(model, paths).read(), lambda line: None)
+    assert not data.linear and np.count_nonzero(missed) == 1
+    with pytest.raises(jd.ModelError, match=r"friction_velocity: no influence"):
+        Data(whole(np.zeros((401, 1))), collect(model, paths).read(), lambda line: None)
 
 
 @pytest.mark.slow
