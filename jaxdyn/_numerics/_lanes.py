@@ -22,6 +22,7 @@ elementwise operations on components, it needs no further thought about batching
 
 import functools as ft
 import math
+import operator
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,7 @@ from jaxdyn._numerics._block import block_p
 
 BLOCK_LANES = 64
 BLOCK_BYTES = 1 << 21
+SUM_LANES = 8  # of running sums over blocks: along the lanes XLA adds one number after the other
 
 Flat = tuple[Any, ...]
 
@@ -244,7 +246,7 @@ def _to_lanes(x, batched: bool):
     return jnp.moveaxis(x, 0, -1) if batched else x[..., None]
 
 
-def _run(call: Callable, args, batched, reduced, valid=None):
+def _run(call: Callable, args, batched, reduced, valid=None, total=lambda y: y.sum(-1)):
     """One block: batch-first arguments in, batch-first (or summed) results out."""
     lanes = _batch_size(args, batched)
     out = call(*(_to_lanes(x, b) for x, b in zip(args, batched, strict=True)))
@@ -254,7 +256,12 @@ def _run(call: Callable, args, batched, reduced, valid=None):
     reduced = reduced or (False,) * len(out)
     if valid is not None:
         out = [jnp.where(valid, y, 0) if r else y for y, r in zip(out, reduced, strict=True)]
-    return [y.sum(-1) if r else jnp.moveaxis(y, -1, 0) for y, r in zip(out, reduced, strict=True)]
+    return [total(y) if r else jnp.moveaxis(y, -1, 0) for y, r in zip(out, reduced, strict=True)]
+
+
+def _folded(y):
+    """Sums over lanes that are `SUM_LANES` apart."""
+    return ft.reduce(operator.add, (y[..., k : k + SUM_LANES] for k in range(0, y.shape[-1], SUM_LANES)))
 
 
 def _at_once(*args, fun, batched, reduced):
@@ -263,14 +270,14 @@ def _at_once(*args, fun, batched, reduced):
 
 def _block_size(size: int, event_bytes: int) -> tuple[int, int]:
     """Lanes in a block and number of blocks: without padding where the batch has a fitting divisor."""
-    target = max(8, min(BLOCK_LANES, BLOCK_BYTES // max(event_bytes, 1) // 8 * 8))
+    target = max(SUM_LANES, min(BLOCK_LANES, BLOCK_BYTES // max(event_bytes, 1) // SUM_LANES * SUM_LANES))
     if size <= target:
         return size, 1
     for lanes in range(target, target // 2 - 1, -1):
-        if size % lanes == 0 and lanes % 8 == 0:
+        if size % lanes == 0 and lanes % SUM_LANES == 0:
             return lanes, size // lanes
     blocks = math.ceil(size / target)
-    lanes = math.ceil(math.ceil(size / blocks) / 8) * 8
+    lanes = math.ceil(math.ceil(size / blocks) / SUM_LANES) * SUM_LANES
     return lanes, math.ceil(size / lanes)
 
 
@@ -299,16 +306,16 @@ def _in_blocks(*args, fun, batched, reduced):
         it = iter(cut_args)
         full = [next(it) if b else x for x, b in zip(args, batched, strict=True)]
         valid = k * lanes + jnp.arange(lanes, dtype=jnp.int32) < size if pad else None
-        out = _run(call, full, batched, reduced, valid)
+        out = _run(call, full, batched, reduced, valid, _folded)
         sums = [y for y, r in zip(out, reduced, strict=True) if r]
         return [t + s for t, s in zip(totals, sums, strict=True)], [
             y for y, r in zip(out, reduced, strict=True) if not r
         ]
 
-    totals = [jnp.zeros(o.shape[1:], o.dtype) for o, r in zip(outs, reduced, strict=True) if r]
+    totals = [jnp.zeros((*o.shape[1:], SUM_LANES), o.dtype) for o, r in zip(outs, reduced, strict=True) if r]
     xs = [cut(x) for x, b in zip(args, batched, strict=True) if b]
     totals, stacked = jax.lax.scan(step, totals, (jnp.arange(blocks, dtype=jnp.int32), xs))
-    totals, stacked = iter(totals), iter(stacked)
+    totals, stacked = (t.sum(-1) for t in totals), iter(stacked)
     return [
         next(totals) if r else next(stacked).reshape(blocks * lanes, *o.shape[1:])[:size]
         for o, r in zip(outs, reduced, strict=True)

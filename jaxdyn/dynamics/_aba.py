@@ -50,13 +50,13 @@ def _flat(m):
 
 
 def forward(t: Topology, b: Bodies, q, v, tau, external):
-    """Accelerations, and the factors `(S, U, 1 / D)` with which `solve` applies the inverse mass matrix."""
+    """Accelerations, factors `(S, U, 1 / D)` with which `solve` applies the inverse mass matrix, and `(R, p, v)`."""
     lanes = rc.lanes_of(q, v, tau, b.mass, b.translation, b.rotation, external)
     dtype = jnp.result_type(q, v, tau, b.mass)
     jr, jp, s, bias = joint_states(t, b.joints, q, v)
     local = rc.relative_poses(t, b, jr, jp)
     rate, acceleration = rc.joint_rates(t, s, bias, v, None)
-    r, p, ten, f = _rnea.body_states(t, b, local, rate, acceleration, external, lanes, dtype)
+    r, p, vw, ten, f = _rnea.body_states(t, b, local, rate, acceleration, external, lanes, dtype)
     s = _flat(world_subspace(t, r, p, s))
     place = lambda x: at_last_dof(t, x)
     xs = (s, jax.tree.map(place, ten), tuple(place(x) for x in _flat(f)), tau, b.armature)
@@ -74,7 +74,7 @@ def forward(t: Topology, b: Bodies, q, v, tau, external):
 
     u, d_inv, rest = sweep_up(t.dof_slots, up, ((zero,) * 21, (zero,) * 6), xs)
     factors = (s, u, d_inv)
-    return _accelerate(t, factors, rest, lanes, dtype), factors
+    return _accelerate(t, factors, rest, lanes, dtype), factors, (r, p, vw)
 
 
 def _accelerate(t: Topology, factors, rest, lanes, dtype):
@@ -107,9 +107,9 @@ def _forward(t: Topology, b: Bodies, q, v, tau, external):
 def _pullback(t: Topology, args, cts):
     """`da = M^-1 (dtau - d rnea)` transposed: one solve for `lambda = M^-1 abar`, then rnea's pullback."""
     b, q, v, tau, external = args
-    a, factors = forward(t, b, q, v, tau, external)
+    a, factors, moving = forward(t, b, q, v, tau, external)
     lam = solve(t, factors, cts[0])
-    b_ct, q_ct, v_ct, _, external_ct = _rnea.pullback(t, (b, q, v, a, external), (-lam,))
+    b_ct, q_ct, v_ct, _, external_ct = _rnea.pullback(t, (b, q, v, a, external), (-lam,), moving)
     return b_ct, q_ct, v_ct, lam, external_ct
 
 

@@ -200,7 +200,7 @@ _UNROLL = 64
 
 
 def _forward_derivatives(t: Topology, b: Bodies, q, v, tau, external):
-    a, _ = forward(t, b, q, v, tau, external)
+    a, *_ = forward(t, b, q, v, tau, external)
     dq, dv, da = _derivatives(t, b, q, v, a, external)
     inverse = _inverse(da)
     return _product(-inverse, dq), _product(-inverse, dv), inverse

@@ -17,7 +17,7 @@ def six_columns(x):
 
 
 def body_states(t: Topology, b: Bodies, local, rate, acceleration, external, lanes, dtype):
-    """Downward sweep: pose, inertia about the origin and force `I a + v x* I v - f_ext` of each body."""
+    """Downward sweep: pose, velocity, inertia about the origin and force `I a + v x* I v - f_ext` of each body."""
 
     def down(parent, x):
         pose, v, a = parent
@@ -29,7 +29,7 @@ def body_states(t: Topology, b: Bodies, local, rate, acceleration, external, lan
         f = rc.body_force(mass, centre, turned, v, a)
         f = c.add6(f, c.scale6(-1, c.force_to_world(r, p, load)))
         shifted = tuple(i + mass * d for i, d in zip(turned, parallel_axis(centre), strict=True))
-        return ((r, p), v, a), (r, p, (mass, c.scale(mass, centre), shifted), f)
+        return ((r, p), v, a), (r, p, v, (mass, c.scale(mass, centre), shifted), f)
 
     root = (rc.root_state(lanes, dtype), rc.zero6(lanes, dtype), rc.gravity_state(b, lanes, dtype))
     xs = (local, rate, acceleration, rc.inertial_components(b), six_columns(external))
@@ -43,7 +43,7 @@ def inverse_dynamics(t: Topology, b: Bodies, q, v, a, external):
     jr, jp, s, bias = joint_states(t, b.joints, q, v)
     local = rc.relative_poses(t, b, jr, jp)
     rate, acceleration = rc.joint_rates(t, s, bias, v, a)
-    r, p, _, f = body_states(t, b, local, rate, acceleration, external, lanes, dtype)
+    r, p, _, _, f = body_states(t, b, local, rate, acceleration, external, lanes, dtype)
 
     def up(total, x):
         r, p, f = x
@@ -66,7 +66,20 @@ def _efforts(t: Topology, b: Bodies, q, v, a, external):
     return inverse_dynamics(t, b, q, v, a, external)[0]
 
 
-def pullback(t: Topology, args, cts):
+def _moving(t: Topology, local, rate, lanes, dtype):
+    """Downward sweep: pose and velocity of each body."""
+
+    def down(parent, x):
+        pose, v = parent
+        local, rate = x
+        r, p = rc.chain(pose, local)
+        v = c.add6(v, rc.to_world(r, p, rate))
+        return ((r, p), v), (r, p, v)
+
+    return sweep_down(t.body_slots, down, (rc.root_state(lanes, dtype), rc.zero6(lanes, dtype)), (local, rate))
+
+
+def pullback(t: Topology, args, cts, moving=None):
     """Gradient of `phi = lambda . rnea(q, v, a)` in every argument, by one sweep down and one up.
 
     Read lambda as a virtual velocity: `nu_i = sum of S_k lambda_k` over the joints above body i, and
@@ -81,7 +94,8 @@ def pullback(t: Topology, args, cts):
         W = sum [ -(nu x* f + v x* vbar + a x* I nu) + (S lambda) x* F + (S a) x* A + (S v) x* (V - v x* A) ].
 
     The derivatives in q, in placements and in axes follow from W, F, A and V in the frame of the joint,
-    those in mass, centre and inertia from `nu`, `v` and `a` of the body alone.
+    those in mass, centre and inertia from `nu`, `v` and `a` of the body alone. `moving` are pose and velocity of each
+    body `(R, p, v)` where they are known.
     """
     b, q, v, a, external = args
     lanes = rc.lanes_of(q, v, a, b.mass, b.translation, b.rotation, external, *cts)
@@ -89,33 +103,51 @@ def pullback(t: Topology, args, cts):
     q, v, a, lam = (jnp.broadcast_to(x, (x.shape[0], lanes)) for x in (q, v, a, cts[0]))
     joints = jax.tree.map(lambda x: jnp.broadcast_to(x, (*x.shape[:-1], lanes)), b.joints)
     (jr, jp, s, bias), pull_joints = jax.vjp(lambda j, q, v: joint_states(t, j, q, v), joints, q, v)
-    local = rc.relative_poses(t, b, jr, jp)
     rate, acceleration = rc.joint_rates(t, s, bias, v, a)
-    virtual = rc.joint_motion(t, s, lam)
-    params = rc.inertial_components(b)
+    if moving is None:
+        moving = _moving(t, rc.relative_poses(t, b, jr, jp), rate, lanes, dtype)
+    r, p, vw = moving
+    world = lambda m: rc.to_world(r, p, m)
+    moved = world(rate), world(acceleration), world(rc.joint_motion(t, s, lam))
+    aw, nu = _summed_motions(t, b, vw, moved, lanes, dtype)
+    fl, al, vl, wl, gravity_ct = _adjoint_forces(t, b, (r, p), (vw, aw, nu), moved, external)
+
+    s_ct = _subspace_cotangent(t, (lam, a, v), (fl, al, vl))
+    moves = jnp.asarray(~t.is_root)[:, None]
+    push = tuple(jnp.where(moves, x, 0) for x in c.rotate(jr, wl[1]))  # in the axes of the joint frame
+    joint_cts = (_half(c.matmul(jr, c.skew(wl[0]))), None if jp is None else push, s_ct, None if bias is None else al)
+    joints_ct, q_ct, v_bias_ct = pull_joints(_fit(joint_cts, (jr, jp, s, bias)))
+    inertial_ct = _inertial_cotangent(r, p, rc.inertial_components(b), nu, vw, aw)
+    placement_ct = _placement_cotangent(c.matrix(b.rotation), jp, c.rotate(jr, wl[0]), push)
+    bodies_ct = Bodies(*placement_ct, *inertial_ct, joints_ct, lam * a, gravity_ct)
+    external_ct = -rc.stack6(c.motion_to_local(r, p, nu))
+    return bodies_ct, q_ct, project(t, s, vl) + v_bias_ct, project(t, s, al) + b.armature * lam, external_ct
+
+
+def _summed_motions(t: Topology, b: Bodies, v, moved, lanes, dtype):
+    """Accelerations and virtual velocities of all bodies, which are sums down the tree once velocities are known."""
+    rate, acceleration, virtual = moved
 
     def down(parent, x):
-        pose, v, a, nu = parent
-        local, rate, acceleration, virtual = x
-        r, p = rc.chain(pose, local)
-        v, a = rc.accelerate(r, p, v, a, rate, acceleration)
-        nu = c.add6(nu, rc.to_world(r, p, virtual))
-        return ((r, p), v, a, nu), (r, p, v, a, nu)
+        state = tuple(map(c.add6, parent, x))
+        return state, state
 
-    zero = rc.zero6(lanes, dtype)
-    root = (rc.root_state(lanes, dtype), zero, rc.gravity_state(b, lanes, dtype), zero)
-    r, p, vw, aw, nu = sweep_down(t.body_slots, down, root, (local, rate, acceleration, virtual))
-    load = six_columns(external)
+    root = (rc.gravity_state(b, lanes, dtype), rc.zero6(lanes, dtype))
+    return sweep_down(t.body_slots, down, root, (c.add6(acceleration, c.cross_motion(v, rate)), virtual))
 
-    mass, com, inertia = params
+
+def _adjoint_forces(t: Topology, b: Bodies, pose, motions, moved, external):
+    """F, A, V and W of `pullback` in the child's axes, and the derivative in gravity."""
+    (r, p), (v, a, nu) = pose, motions
+    mass, com, inertia = rc.inertial_components(b)
     centre = c.add(p, c.rotate(r, com))
     inertia = c.sym_conjugate(r, inertia)
     weigh = lambda m: _momentum(mass, centre, inertia, m)
-    h, abar = weigh(vw), weigh(nu)
-    f = c.add6(weigh(aw), c.cross_force(vw, h), c.scale6(-1, c.force_to_world(r, p, load)))
-    vbar = c.add6(weigh(c.cross_motion(nu, vw)), c.scale6(-1, c.cross_force(nu, h)))
-    held = c.add6(c.cross_force(nu, f), c.cross_force(vw, vbar), c.cross_force(aw, abar))
-    moved = tuple(rc.to_world(r, p, m) for m in (rate, acceleration, virtual))
+    h, abar = weigh(v), weigh(nu)
+    load = c.force_to_world(r, p, six_columns(external))
+    f = c.add6(weigh(a), c.cross_force(v, h), c.scale6(-1, load))
+    vbar = c.add6(weigh(c.cross_motion(nu, v)), c.scale6(-1, c.cross_force(nu, h)))
+    held = c.add6(c.cross_force(nu, f), c.cross_force(v, vbar), c.cross_force(a, abar))
 
     def up(total, x):
         f, abar, vbar, held, v, (rate, acceleration, virtual) = x
@@ -127,40 +159,22 @@ def pullback(t: Topology, args, cts):
         w_sum = c.add6(w_sum, c.scale6(-1, held), own)
         return (f_sum, a_sum, v_sum, w_sum), (f_sum, a_sum, v_own, w_sum)
 
-    xs = (f, abar, vbar, held, vw, moved)
-    sums = sweep_up(t.body_slots, up, (zero,) * 4, xs)
-    fl, al, vl, wl = (c.force_to_local(r, p, x) for x in sums)
-    abar = abar[1]
+    nothing = (rc.zero6(v[0][0].shape[-1], v[0][0].dtype),) * 4
+    sums = sweep_up(t.body_slots, up, nothing, (f, abar, vbar, held, v, moved))
+    return (*(c.force_to_local(r, p, x) for x in sums), jnp.stack([-x for x in _total(abar[1])]))
 
-    v_ct, a_ct = project(t, s, vl), project(t, s, al) + b.armature * lam
-    s_ct = _subspace_cotangent(t, (lam, a, v), (fl, al, vl))
-    placed = c.matrix(b.rotation)
-    turn = c.skew(wl[0])
-    half = lambda m: tuple(tuple(x / 2 for x in row) for row in m)
-    moves = jnp.asarray(~t.is_root)[:, None]
-    push = tuple(jnp.where(moves, x, 0) for x in c.rotate(jr, wl[1]))  # in the axes of the joint frame
-    jr_ct = half(c.matmul(jr, turn))
-    joint_cts = (jr_ct, None if jp is None else push, s_ct, None if bias is None else al)
-    joints_ct, q_ct, v_bias_ct = pull_joints(_fit(joint_cts, (jr, jp, s, bias)))
-    placed_ct = half(c.matmul(placed, c.skew(c.rotate(jr, wl[0]))))
-    push_parent = c.rotate(placed, push)
+
+def _half(m):
+    return tuple(tuple(x / 2 for x in row) for row in m)
+
+
+def _placement_cotangent(placed, jp, turn, push):
+    """Of rotation and translation, for a moment `turn` and a force `push` on the child in the joint frame's axes."""
+    rotation = _half(c.matmul(placed, c.skew(turn)))
+    pushed = c.rotate(placed, push)
     if jp is not None:
-        placed_ct = tuple(
-            tuple(x + push_parent[i] * jp[j] for j, x in enumerate(row)) for i, row in enumerate(placed_ct)
-        )
-    mass_ct, com_ct, inertia_ct = _inertial_cotangent(r, p, params, nu, vw, aw)
-    bodies_ct = Bodies(
-        jnp.stack([jnp.stack(row, axis=1) for row in placed_ct], axis=1),
-        jnp.stack(push_parent, axis=1),
-        mass_ct,
-        jnp.stack(com_ct, axis=1),
-        jnp.stack(inertia_ct, axis=1),
-        joints_ct,
-        lam * a,
-        jnp.stack([-x for x in _total(abar)]),
-    )
-    external_ct = -rc.stack6(c.motion_to_local(r, p, nu))
-    return bodies_ct, q_ct, v_ct + v_bias_ct, a_ct, external_ct
+        rotation = tuple(tuple(x + pushed[i] * jp[j] for j, x in enumerate(row)) for i, row in enumerate(rotation))
+    return jnp.stack([jnp.stack(row, axis=1) for row in rotation], axis=1), jnp.stack(pushed, axis=1)
 
 
 def _total(x):
@@ -209,7 +223,7 @@ def _inertial_cotangent(r, p, params, nu, v, a):
         outer(i, j) if i == j else outer(i, j) + outer(j, i)
         for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
     )
-    return c.dot(nc, ac), c.scale(mass, com_ct), inertia_ct
+    return c.dot(nc, ac), jnp.stack(c.scale(mass, com_ct), axis=1), jnp.stack(inertia_ct, axis=1)
 
 
 rnea_kernel = kernel(_efforts, pullback=pullback)
