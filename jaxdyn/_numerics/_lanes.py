@@ -38,6 +38,10 @@ from jaxdyn._numerics._block import block_p
 BLOCK_LANES = 64
 BLOCK_BYTES = 1 << 21
 SUM_LANES = 8  # of running sums over blocks: along the lanes XLA adds one number after the other
+CACHE_WAYS = 8
+ALIGNED = (
+    256  # samples of two doubles fill a page of 4096 bytes, which is as far as the sets of a first-level cache reach
+)
 
 Flat = tuple[Any, ...]
 
@@ -268,11 +272,20 @@ def _at_once(*args, fun, batched, reduced):
     return _run(fun, args, batched, reduced)
 
 
-def _block_size(size: int, event_bytes: int) -> tuple[int, int]:
-    """Lanes in a block and number of blocks: without padding where the batch has a fitting divisor."""
+def _block_size(size: int, event_bytes: int, results: int) -> tuple[int, int]:
+    """Lanes in a block and number of blocks: without padding where the batch has a fitting divisor.
+
+    As many results as a cache has ways, each of a power of two of samples, would begin in the same set of it and evict
+    each other in the loop that reads them side by side: such a batch is padded to another number.
+    """
     target = max(SUM_LANES, min(BLOCK_LANES, BLOCK_BYTES // max(event_bytes, 1) // SUM_LANES * SUM_LANES))
     if size <= target:
         return size, 1
+    if results >= CACHE_WAYS and size % ALIGNED == 0:
+        wide = range(target // 4 * 3, target // 2 * 3 + 1, SUM_LANES)
+        padded = [(math.ceil(size / lanes) * lanes, -lanes) for lanes in wide]
+        total, lanes = min(x for x in padded if x[0] % ALIGNED)
+        return -lanes, total // -lanes
     for lanes in range(target, target // 2 - 1, -1):
         if size % lanes == 0 and lanes % SUM_LANES == 0:
             return lanes, size // lanes
@@ -290,10 +303,10 @@ def _in_blocks(*args, fun, batched, reduced):
     outs = _abstract(*args, fun=fun, batched=batched, reduced=())
     traffic = sum(x.size // x.shape[0] * x.dtype.itemsize for x in outs)
     traffic += sum(x.size // size * x.dtype.itemsize for x, b in zip(args, batched, strict=True) if b)
-    lanes, blocks = _block_size(size, traffic)
+    reduced = reduced or (False,) * len(outs)
+    lanes, blocks = _block_size(size, traffic, len(outs) - sum(reduced))
     if blocks == 1:
         return _run(call, args, batched, reduced)
-    reduced = reduced or (False,) * len(outs)
     pad = blocks * lanes - size
 
     def cut(x):
