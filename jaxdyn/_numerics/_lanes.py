@@ -282,10 +282,10 @@ def _block_size(size: int, event_bytes: int, results: int) -> tuple[int, int]:
     if size <= target:
         return size, 1
     if results >= CACHE_WAYS and size % ALIGNED == 0:
-        wide = range(target // 4 * 3, target // 2 * 3 + 1, SUM_LANES)
-        padded = [(math.ceil(size / lanes) * lanes, -lanes) for lanes in wide]
-        total, lanes = min(x for x in padded if x[0] % ALIGNED)
-        return -lanes, total // -lanes
+        blocks = lambda lanes: size // lanes + 1  # one more than needed where lanes divide the batch
+        least = max(1, target * 3 // 4 // SUM_LANES) * SUM_LANES
+        lanes = min(range(least, target * 3 // 2 + 1, SUM_LANES), key=lambda x: blocks(x) * x)
+        return lanes, blocks(lanes)
     for lanes in range(target, target // 2 - 1, -1):
         if size % lanes == 0 and lanes % SUM_LANES == 0:
             return lanes, size // lanes

@@ -223,9 +223,10 @@ def test_many_results_are_padded_off_powers_of_two(size):
     """Nine results, which at a power of two of samples would lie on the same cache sets; sums see no padding."""
     powers = kernel(lambda _, a, x: tuple(a * x**k for k in range(1, 10)))
     x = jnp.asarray(np.random.default_rng(size).uniform(0.5, 1.5, size))
-    lanes, blocks = _block_size(size, 80, 9)
-    assert 0 < lanes * blocks - size < size / 4 and lanes * blocks % ALIGNED and lanes % SUM_LANES == 0
-    assert np.prod(_block_size(size, 80, 7)) == size
+    for event_bytes in (80, 60_000, 1_000_000):
+        lanes, blocks = _block_size(size, event_bytes, 9)
+        assert 0 < lanes * blocks - size < size / 4 and lanes * blocks % ALIGNED and lanes % SUM_LANES == 0
+        assert np.prod(_block_size(size, event_bytes, 7)) == size
     agree(jax.jit(jax.vmap(lambda x: powers(None, 2.0, x)))(x), tuple(2 * x**k for k in range(1, 10)))
     total = jax.jit(jax.grad(lambda a: sum(y.sum() for y in jax.vmap(lambda x: powers(None, a, x))(x))))(2.0)
     agree(total, sum((x**k).sum() for k in range(1, 10)))
