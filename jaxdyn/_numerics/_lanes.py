@@ -39,9 +39,7 @@ BLOCK_LANES = 64
 BLOCK_BYTES = 1 << 21
 SUM_LANES = 8  # of running sums over blocks: along the lanes XLA adds one number after the other
 CACHE_WAYS = 8
-ALIGNED = (
-    256  # samples of two doubles fill a page of 4096 bytes, which is as far as the sets of a first-level cache reach
-)
+ALIGNED = 256  # samples of 16 bytes fill what one way of a first-level cache holds
 
 Flat = tuple[Any, ...]
 

@@ -80,7 +80,7 @@ def _moving(t: Topology, local, rate, lanes, dtype):
 
 
 def pullback(t: Topology, args, cts, moving=None):
-    """Gradient of `phi = lambda . rnea(q, v, a)` in every argument, by one sweep down and one up.
+    """Gradient of `phi = lambda . rnea(q, v, a)` in every argument, by sweeps down and one up.
 
     Read lambda as a virtual velocity: `nu_i = sum of S_k lambda_k` over the joints above body i, and
     `phi = sum of nu_i . f_i(v_i, a_i)`, the virtual power of the bodies' forces. The adjoint forces

@@ -19,6 +19,7 @@ def array(x, ndmin: int):
 
 
 def stacked(rows, width, dtype):
+    """Rows of a shape `width` in one array, which may be empty."""
     if not rows:
         return jnp.asarray(np.zeros((0, *width), dtype), dtype)  # of numpy's, which compiles nothing
     xp = namespace(rows)
@@ -26,4 +27,5 @@ def stacked(rows, width, dtype):
 
 
 def cast(entries, dtype):
+    """Entries with all their arrays of one type."""
     return jax.tree.map(lambda x: x if x.dtype == dtype else jnp.asarray(x, dtype), tuple(entries))
