@@ -72,20 +72,6 @@ class Data:
         found = normal(self.problem, jnp.asarray(x, dtype), weights, loss)
         return Normal(*(np.asarray(y, float) for y in found))
 
-    def confirm(self, x):
-        """All residuals at x, where the samples drawn called them linear: an error if they are not what sums give."""
-        if not self.linear:
-            return
-        found = (residuals(self.problem, jnp.asarray(x, self.first.x.dtype)).astype(float) ** 2).sum(axis=1)
-        off = np.abs(found - self.at(x).square)
-        if off.max() > 200 * np.sqrt(float(np.finfo(self.first.x.dtype).eps)) * max(
-            self._host.square.max(), found.max()
-        ):
-            raise ModelError(
-                "the residual is linear in the selected parameters over the samples that were drawn to decide it, but "
-                f"not over all; take a larger `chunk`, of which {_FEW} are drawn"
-            )
-
     def groups(self, sums: Normal, weights) -> Grouping:
         """What is observable at these sums; precision is that of the data."""
         hessian = sums.weighted(weights)[0]
@@ -186,7 +172,6 @@ def reweighted(
                 now = channel_weights(data.at(x, now), count, least)
             else:
                 now = 1 / np.maximum(_median_deviations(data, x), least)
-    data.confirm(x)
     sums = data.at(x, now, loss if runs > 1 else None)
     return Solution(x, status, total, tuple(history), now, sums, data.groups(sums, now))
 

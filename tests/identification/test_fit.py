@@ -95,9 +95,6 @@ def test_some_samples_decide_and_all_where_a_parameter_does_not_show_in_them():
     missed[np.flatnonzero(missed)[1:]] = 0
     data = Data(whole(missed), collect(model, paths).read(), lambda line: None)
     assert not data.linear and np.count_nonzero(missed) == 1
-    start = eqx.tree_at(lambda m: m.properties.friction, model, jnp.array([2.0]))
-    with pytest.raises(jd.ModelError, match="larger `chunk`"):  # few samples see no friction, and nothing bent
-        fit(start, resting(missed), ("links[*].mass", "joints[*].friction_velocity"), Physical(chunk=8))
     with pytest.raises(jd.ModelError, match=r"friction_velocity: no influence"):
         Data(whole(np.zeros((401, 1))), collect(model, paths).read(), lambda line: None)
 
