@@ -22,7 +22,7 @@ from scipy.spatial.transform import Rotation
 
 import jaxdyn as jd
 from jaxdyn.identification import Cauchy, FramePoses, GeometricPrior, Log, Physical, fit
-from jaxdyn.model._edits import to_builder
+from jaxdyn.model import to_builder
 
 HEAD = ("case", "fitted", "parameters", "markers fitted, mm", "markers held out, mm", "s")
 JOINTS = ("torso_lift_joint", *(f"arm_{k}_joint" for k in range(1, 8)))

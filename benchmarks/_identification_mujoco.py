@@ -1,7 +1,7 @@
-"""Fits by `mujoco.sysid` on the logs of `benchmarks.identification`, on the same rows and judged by the same errors.
+"""Fits by `mujoco.sysid` on the logs of `benchmarks.identification`, with the same rows and error measures.
 
-Needs `pip install "mujoco[sysid]"`, mujoco 4.0 or newer. Links go by the log-Cholesky factor of the pseudo-inertia
-(`InertiaType.Pseudo`), so that they are bodies; derivatives are finite differences of rollouts, its default.
+Needs `pip install "mujoco[sysid]"`, mujoco 4.0 or newer. The log-Cholesky parametrisation of the pseudo-inertia
+(`InertiaType.Pseudo`) keeps links physically consistent; derivatives are finite differences of rollouts, its default.
 """
 
 import time
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-#: one step of a log, s
+#: time step of the logs, s
 DT = 0.002
 
 
-def available() -> bool:
-    """Whether `mujoco.sysid` can be imported with all that it needs."""
+def is_available() -> bool:
+    """True if `mujoco.sysid` and its dependencies can be imported."""
     try:
         from mujoco import sysid
     except ImportError:
@@ -24,7 +24,7 @@ def available() -> bool:
 
 
 def _spec(urdf: str, joints: list[str]) -> Any:
-    """A description without contacts, with a motor on each joint."""
+    """A model specification without contacts, with a motor on each joint."""
     import mujoco
 
     spec = mujoco.MjSpec.from_string(urdf)
@@ -39,8 +39,8 @@ def _spec(urdf: str, joints: list[str]) -> Any:
     return spec
 
 
-def _set(kind: str, joint: str):
-    """What writes a number of a joint into a description; damping is a polynomial of which the first term is meant."""
+def _joint_writer(kind: str, joint: str):
+    """A function that writes a joint parameter; of polynomials (damping) it writes the first coefficient."""
 
     def write(spec, p):
         field = getattr(spec.joint(joint), kind)
@@ -52,8 +52,8 @@ def _set(kind: str, joint: str):
     return write
 
 
-def _body(name: str):
-    """What writes ten numbers of a body; mujoco 4.0.0 refuses the orientation NaN that the library leaves behind."""
+def _body_writer(name: str):
+    """A function that writes the inertia of a body; it replaces the NaN orientation, which 4.0.0 refuses."""
     from mujoco import sysid
 
     def write(spec, p):
@@ -64,21 +64,21 @@ def _body(name: str):
 
 
 def _parameters(spec, bodies: list[str], joints: list[str], numbers: dict[str, tuple[float, float]]) -> Any:
-    """Ten numbers a body, and for each joint those of `numbers`: at first, and at most."""
+    """Inertial parameters of each body, and joint parameters by kind with (initial value, upper bound)."""
     from mujoco import sysid
 
     model, found = spec.compile(), sysid.ParameterDict()
     for name in bodies:
-        found.add(sysid.body_inertia_param(spec, model, name, sysid.InertiaType.Pseudo, modifier=_body(name)))
+        found.add(sysid.body_inertia_param(spec, model, name, sysid.InertiaType.Pseudo, modifier=_body_writer(name)))
     for kind, (first, most) in numbers.items():
         for joint in joints:
             name = f"{kind}_{joint}"
-            found.add(sysid.Parameter(name, first, 0.0, most, modifier=_set(kind, joint)))
+            found.add(sysid.Parameter(name, first, 0.0, most, modifier=_joint_writer(kind, joint)))
     return found
 
 
 class Pendulum:
-    """Windows of logs of a double pendulum, simulated from measured states under measured efforts that come late."""
+    """Output-error fit of a double pendulum: windows simulated from measured states, with delayed efforts."""
 
     def __init__(self, urdf: Path, joints: list[str], length: float, lead: float = 0.1):
         self.joints, self.length, self.lead = joints, round(length / DT), round(lead / DT)
@@ -86,7 +86,7 @@ class Pendulum:
         self.model = self.spec.compile()
 
     def windows(self, logs, stride: float) -> tuple[np.ndarray, ...]:
-        """States at the starts, efforts from `lead` before them on, and the coordinates that were measured."""
+        """Initial states, efforts from `lead` before the start, and measured coordinates of each window."""
         from mujoco import sysid
 
         states, efforts, measured = [], [], []
@@ -98,8 +98,8 @@ class Pendulum:
                 measured.append(q[k + 1 : k + self.length + 1])
         return tuple(np.stack(x) for x in (states, efforts, measured))
 
-    def simulated(self, models: list, late: list[np.ndarray], windows) -> np.ndarray:
-        """Coordinates after each step, `(models * windows, steps, joints)`."""
+    def simulate(self, models: list, late: list[np.ndarray], windows) -> np.ndarray:
+        """Simulated coordinates after each step, `(models * windows, steps, joints)`."""
         import mujoco
         from mujoco import rollout
 
@@ -118,7 +118,7 @@ class Pendulum:
         return found[:, :, 1 : 1 + len(self.joints)]
 
     def residual(self, windows):
-        """The residual of the library, of all windows at once."""
+        """The residual function for `sysid.optimize`, over all windows."""
         from mujoco import sysid
 
         def residual(x, params):
@@ -127,14 +127,14 @@ class Pendulum:
                 params.update_from_vector(column)
                 models.append(sysid.apply_param_modifiers(params, self.spec))
                 late.append(np.array([params[f"delay_{joint}"].value[0] for joint in self.joints]))
-            off = windows[2] - self.simulated(models, late, windows).reshape(len(models), *windows[2].shape)
-            off = off[:, :, 9::10].reshape(len(models), -1)
-            return [off[0] if x.ndim == 1 else off.T], None, None
+            error = windows[2] - self.simulate(models, late, windows).reshape(len(models), *windows[2].shape)
+            error = error[:, :, 9::10].reshape(len(models), -1)
+            return [error[0] if x.ndim == 1 else error.T], None, None
 
         return residual
 
     def fit(self, logs, max_iters: int) -> tuple[Any, float]:
-        """Parameters and seconds."""
+        """Fitted parameters and wall time, s."""
         from mujoco import sysid
 
         begin = time.perf_counter()
@@ -147,20 +147,20 @@ class Pendulum:
         return found, time.perf_counter() - begin
 
     def error(self, params, logs, every: int = 5) -> float:
-        """Root mean square of simulated against measured coordinates over windows that follow each other, rad."""
+        """Root mean square error of simulated coordinates over consecutive windows, rad."""
         from mujoco import sysid
 
         windows = self.windows(logs, self.length * DT)
         model = sysid.apply_param_modifiers(params, self.spec)
         late = [np.array([params[f"delay_{joint}"].value[0] for joint in self.joints])]
-        off = (windows[2] - self.simulated([model], late, windows))[:, every - 1 :: every]
-        return float(np.sqrt(np.mean(off**2)))
+        error = (windows[2] - self.simulate([model], late, windows))[:, every - 1 :: every]
+        return float(np.sqrt(np.mean(error**2)))
 
 
 class Inverse:
-    """Efforts of a robot by `mj_inverse` on rows of motion, for the library's parameters and minimiser.
+    """Inverse-dynamics fit: the residual of `mj_inverse` efforts, with the parameters and solver of `mujoco.sysid`.
 
-    Its own residual is that of simulations, which a robot that is held by its drives leaves within tenths of a second.
+    The library itself simulates, which diverges within tenths of a second for a robot under position control.
     """
 
     def __init__(self, urdf: str, joints: list[str]):
@@ -168,7 +168,7 @@ class Inverse:
         self.model = self.spec.compile()
 
     def efforts(self, model, offset, log) -> np.ndarray:
-        """`(rows, joints)`, with an offset of each sensor."""
+        """Efforts `(rows, joints)`, with an offset per joint."""
         import mujoco
 
         data = mujoco.MjData(model)
@@ -180,14 +180,14 @@ class Inverse:
         return found + offset
 
     def predicted(self, params, log) -> np.ndarray:
-        """Efforts of a log with these parameters."""
+        """Predicted efforts along a log."""
         from mujoco import sysid
 
         offset = np.array([params[f"offset_{joint}"].value[0] for joint in self.joints])
         return self.efforts(sysid.apply_param_modifiers(params, self.spec), offset, log)
 
     def fit(self, logs, deviations: np.ndarray, max_iters: int) -> tuple[Any, float]:
-        """Parameters and seconds; residuals count by their deviations, one a joint."""
+        """Fitted parameters and wall time, s; residuals are weighted by the inverse deviation of each joint."""
         from mujoco import sysid
 
         begin = time.perf_counter()
@@ -200,8 +200,8 @@ class Inverse:
             columns = []
             for column in np.atleast_2d(x.T):
                 params.update_from_vector(column)
-                off = [np.asarray(log.effort) - self.predicted(params, log) for log in logs]
-                columns.append((np.concatenate(off) / deviations).ravel())
+                residuals = [np.asarray(log.effort) - self.predicted(params, log) for log in logs]
+                columns.append((np.concatenate(residuals) / deviations).ravel())
             return [columns[0] if x.ndim == 1 else np.stack(columns, 1)], None, None
 
         found, _ = sysid.optimize(params, residual, verbose=False, max_iters=max_iters)

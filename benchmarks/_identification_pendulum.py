@@ -1,7 +1,7 @@
-"""The double pendulum of `benchmarks.identification`: motions simulated from measured states, against measured ones.
+"""The double pendulum of `benchmarks.identification`: simulated against measured motion.
 
-Errors are root mean squares of positions over windows of half a second that follow each other, rad, each simulated
-from its measured position and the velocity behind a low-pass. The efforts are those commanded.
+The error is the root mean square of positions over consecutive windows of half a second, rad. Each window is simulated
+from its measured position and low-pass filtered velocity, with the commanded efforts.
 """
 
 import time
@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
-from benchmarks import _identification_mujoco as beside
-from benchmarks._identification_logs import even, smooth
+from benchmarks import _identification_mujoco as mujoco_fits
+from benchmarks._identification_logs import resample, smooth
 from jaxdyn.actuators import add_rotor, drive, joint_friction
 from jaxdyn.identification import (
     Candidate,
@@ -25,7 +25,7 @@ from jaxdyn.identification import (
     OutputError,
     Physical,
     Windows,
-    cross_validated,
+    cross_validate,
     fold_runs,
     simulation_error,
 )
@@ -43,13 +43,13 @@ SELECTION = (
     "parts[JointFriction].stribeck",
     "parts[JointFriction].stribeck_velocity",
 )
-#: over which errors are computed
+#: windows of the error
 JUDGED = Windows(length=0.5, stride=0.5)
 CUTOFFS = (8.0, 12.0, 25.0)
 
 
-def described(folder: Path) -> jd.Model:
-    """The published parameters, with the rotor of the elbow, which turns backwards, on the upper arm."""
+def prior_model(folder: Path) -> jd.Model:
+    """The published parameters, with the counter-rotating rotor of the elbow on the upper arm."""
     model = jd.load_urdf(folder / "double_pendulum_C1.urdf")
     rotor, gear = 6.287203962819607e-05, 6.0
     armature = model.properties.armature.at[0].set(gear**2 * rotor)
@@ -58,37 +58,37 @@ def described(folder: Path) -> jd.Model:
     return add_rotor(model, "Joint2", gear=-gear, inertia=rotor, mass=1e-3)
 
 
-def read(folder: Path, name: str, cutoff: float, accelerations: bool = False) -> Log:
-    """One log: positions as measured and velocities behind a cut-off, or all behind it, with accelerations."""
+def read_log(folder: Path, name: str, cutoff: float, accelerations: bool = False) -> Log:
+    """One log: measured positions and filtered velocities, or all signals filtered, with accelerations."""
     columns = np.loadtxt(folder / f"{name}.csv.gz", delimiter=",", skiprows=1)
     commands = slice(13, 15) if name.startswith("swingup") else slice(9, 11)
-    t, q, u = even(columns[:, 0], 500, columns[:, 1:3], columns[:, commands])
+    t, q, u = resample(columns[:, 0], 500, columns[:, 1:3], columns[:, commands])
     v = np.gradient(smooth(q, cutoff, 500), 1 / 500, axis=0)
     if not accelerations:
         return Log(t - t[0], q, v, None, u, name)
-    inner = slice(50, -50)  # the filter sees no signal beyond the ends
+    inner = slice(50, -50)  # transients of the filter at the ends
     a = np.gradient(v, 1 / 500, axis=0)
     return Log(*(x[inner] for x in (t, smooth(q, cutoff, 500), v, a, smooth(u, cutoff, 500))), name)
 
 
-def runs(folder: Path, cutoff: float, names: tuple[str, ...], accelerations: bool = False) -> list[Log]:
-    """Several logs of excitation."""
-    return [read(folder, f"sysid_20230629-{name}", cutoff, accelerations) for name in names]
+def read_runs(folder: Path, cutoff: float, names: tuple[str, ...], accelerations: bool = False) -> list[Log]:
+    """The logs of several excitation runs."""
+    return [read_log(folder, f"sysid_20230629-{name}", cutoff, accelerations) for name in names]
 
 
-def judge(system, logs) -> float:
-    """The error of a set of logs over both joints."""
+def window_error(system, logs) -> float:
+    """Root mean square error over both joints of a set of logs, rad."""
     return float(np.sqrt(np.mean(simulation_error(system, logs, JUDGED) ** 2)))
 
 
 def candidates(folder: Path, free: bool = True) -> dict[str, Candidate]:
-    """Output error from measured and, if asked, from free starts, each with three beliefs in the description."""
-    model = described(folder)
+    """Output error with measured and, if `free`, with free starts, each with three priors."""
+    model = prior_model(folder)
     parts = (drive(model, delay=0.01), joint_friction(model, stribeck=0.02, stribeck_velocity=0.3, width=0.05))
     windows = Windows(length=0.5, stride=0.25, every=10)
     found = {}
-    # residuals from measured starts are some hundredths of a rad, from free ones some thousandths; both parts of the
-    # prior go by relative changes
+    # residuals are some 0.01 rad for measured starts and 0.001 rad for free starts; both parts of the prior
+    # measure relative changes
     starts = (("measured starts", MeasuredStart(), 0.02), ("free starts", FreeStart(), 0.005))
     for label, start, size in starts if free else starts[:1]:
         method = OutputError(windows, Physical(reweight=0, max_steps=20, rtol=1e-5), start)
@@ -98,33 +98,33 @@ def candidates(folder: Path, free: bool = True) -> dict[str, Candidate]:
     return found
 
 
-def chosen(folder: Path, cutoffs=CUTOFFS, free: bool = True) -> tuple[float, CrossValidation]:
-    """The cut-off and candidate with the least error on the run for fitting that was left out."""
+def select_candidate(folder: Path, cutoffs=CUTOFFS, free: bool = True) -> tuple[float, CrossValidation]:
+    """The cut-off frequency and candidate with the least cross-validation error over the runs of the fit."""
 
     def error(result, logs):
-        return sum(log.num_samples * judge(result.system, [log]) ** 2 for log in logs), sum(
+        return sum(log.num_samples * window_error(result.system, [log]) ** 2 for log in logs), sum(
             log.num_samples for log in logs
         )
 
     found = {}
     for cutoff in cutoffs:
-        folds = fold_runs(runs(folder, cutoff, FITTED))
-        found[cutoff] = cross_validated(
+        folds = fold_runs(read_runs(folder, cutoff, FITTED))
+        found[cutoff] = cross_validate(
             candidates(folder, free), folds, error=error, tell=lambda line: print(line, flush=True)
         )
-        print(f"double pendulum, velocities behind {cutoff:g} Hz", found[cutoff], sep="\n", flush=True)
+        print(f"double pendulum, velocities filtered at {cutoff:g} Hz", found[cutoff], sep="\n", flush=True)
     cutoff = min(found, key=lambda c: min(found[c].scores))
     return cutoff, found[cutoff]
 
 
 def rows(folder: Path, cutoffs=CUTOFFS, free: bool = True) -> list[tuple[str, ...]]:
-    """Rows of the table: published, ordinary least squares, `mujoco.sysid` where it is, and output error."""
+    """Rows of the table: published, ordinary least squares, `mujoco.sysid` if available, and output error."""
     begin = time.perf_counter()
-    cutoff, best = chosen(folder, cutoffs, free)
-    result = best.best.fit(runs(folder, cutoff, FITTED))
+    cutoff, best = select_candidate(folder, cutoffs, free)
+    result = best.best.fit(read_runs(folder, cutoff, FITTED))
     spent = time.perf_counter() - begin
-    sets = [runs(folder, cutoff, names) for names in (FITTED, HELD_OUT)]
-    sets.append([read(folder, "swingup_20230629-154548", cutoff)])
+    sets = [read_runs(folder, cutoff, names) for names in (FITTED, HELD_OUT)]
+    sets.append([read_log(folder, "swingup_20230629-154548", cutoff)])
     row = lambda label, errors, bodies="", seconds="": (
         "double pendulum",
         label,
@@ -134,17 +134,18 @@ def rows(folder: Path, cutoffs=CUTOFFS, free: bool = True) -> list[tuple[str, ..
         seconds,
     )
     count = lambda found: f"{sum(c.physical for c in found.physical)} of {len(found.physical)}"
-    model = described(folder)
+    model = prior_model(folder)
     system = jd.System(model, (drive(model),))
-    table = [row("published", [judge(system, logs) for logs in sets])]
+    table = [row("published", [window_error(system, logs) for logs in sets])]
     begin = time.perf_counter()
-    plain = Candidate(system, LINEAR, Linear(reweight=0)).fit(runs(folder, 10.0, FITTED, accelerations=True))
+    plain = Candidate(system, LINEAR, Linear(reweight=0)).fit(read_runs(folder, 10.0, FITTED, accelerations=True))
     seconds = f"{time.perf_counter() - begin:.1f}"
-    table.append(row("ordinary least squares, 10 Hz", [judge(plain.system, x) for x in sets], count(plain), seconds))
-    if beside.available():
-        other = beside.Pendulum(folder / "double_pendulum_C1.urdf", ["Joint1", "Joint2"], 0.5)
+    errors = [window_error(plain.system, logs) for logs in sets]
+    table.append(row("ordinary least squares, 10 Hz", errors, count(plain), seconds))
+    if mujoco_fits.is_available():
+        other = mujoco_fits.Pendulum(folder / "double_pendulum_C1.urdf", ["Joint1", "Joint2"], 0.5)
         params, seconds = other.fit(sets[0], 30)
         table.append(row("mujoco.sysid", [other.error(params, x) for x in sets], "2 of 2", f"{seconds:.1f}"))
-    errors = [judge(result.system, logs) for logs in sets]
+    errors = [window_error(result.system, logs) for logs in sets]
     table.append(row(f"physical, output error, {best.name}, {cutoff:g} Hz", errors, count(result), f"{spent:.1f}"))
     return table

@@ -1,4 +1,4 @@
-"""Rollouts of jaxdyn, MuJoCo and MJX with one step: semi-implicit Euler, free motion under gravity."""
+"""Rollouts of jaxdyn, MuJoCo and MJX by semi-implicit Euler steps of free motion under gravity."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,16 +15,16 @@ STEPS, LONG = 20, 100  # steps of a rollout; LONG for a batch of one and for gra
 GRADIENT_BATCH = 64
 ROLLOUT, GRADIENT = "rollout", "gradient"
 ROBOTS = ("double_pendulum", "panda", "humanoid")
-#: agreement asked for before timing. The schemes are the same where joints have one coordinate. With a free base they
-#: differ at second order of the step: MuJoCo adds up the base's linear velocity in world axes, jaxdyn in its own
+#: required agreement before timing. The schemes are equal where joints have one coordinate. With a free base they
+#: differ at second order of the step: MuJoCo integrates the base's linear velocity in world axes, jaxdyn in base axes
 TOLERANCE = {("float64", False): 1e-8, ("float32", False): 2e-2, ("float64", True): 5e-3, ("float32", True): 5e-2}
-CHECKED = 64  # samples of a batch that are compared
+CHECKED = 64  # compared samples of a batch
 
 Case = tuple[str, Callable[..., Any], tuple[Any, ...]]
 
 
 def rods(samples: int) -> Problem:
-    """A double pendulum of two rods; `robots.double_pendulum` has point masses, which MuJoCo does not take."""
+    """A double pendulum of two rods; MuJoCo rejects the point masses of `robots.double_pendulum`."""
     from jaxdyn.robots import planar_chain
 
     rng = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def tolerance(p: Problem, dtype: str) -> float:
 
 
 class Mujoco:
-    """The robot in MuJoCo, contacts and constraints off, and its rollouts by `mujoco.rollout` in one thread."""
+    """The robot in MuJoCo without contacts and constraints, with rollouts by `mujoco.rollout` in one thread."""
 
     def __init__(self, p: Problem):
         import mujoco
@@ -69,7 +69,7 @@ class Mujoco:
         return lambda: rollout.rollout(self.model, [self.data], start, nstep=steps, state=out, sensordata=empty)[0]
 
     def last(self, batch: int, steps: int) -> np.ndarray:
-        """States `(q, v)` at the end, in MuJoCo's conventions."""
+        """Final states `(q, v)` in MuJoCo's conventions."""
         return np.array(self.run(batch, steps)()[:, -1, 1:])
 
 
@@ -81,7 +81,7 @@ def mujoco_rows(p: Problem, batches, effort: Effort) -> Iterator[Row]:
         yield Row(p.name, ROLLOUT, "float64", batch, "mujoco.rollout", 0.0, *times, 0.0)
 
 
-# The JAX engines: functions of (constants, q, v), the state at the end
+# The JAX engines: functions of (constants, q, v) that return the final state
 
 
 def jaxdyn_engines(p: Problem, dtype: str, steps: int) -> Iterator[Case]:
@@ -97,12 +97,12 @@ def jaxdyn_engines(p: Problem, dtype: str, steps: int) -> Iterator[Case]:
     ts = jnp.array([0, steps * STEP], dtype)
     options: dict[str, Any] = {"dt": jnp.asarray(STEP, dtype), "solver": SemiImplicitEuler(), "max_steps": steps + 1}
 
-    def simulated(model, q, v):
+    def run_simulate(model, q, v):
         adjoint = diffrax.RecursiveCheckpointAdjoint()
         end = jd.simulate(jd.System(model, passive=False), q, v, ts, adjoint=adjoint, **options)
         return end.q[-1], end.v[-1]
 
-    def looped(model, q, v):
+    def run_loop(model, q, v):
         h = jnp.asarray(STEP, dtype)
 
         @jax.checkpoint
@@ -113,8 +113,8 @@ def jaxdyn_engines(p: Problem, dtype: str, steps: int) -> Iterator[Case]:
 
         return jax.lax.scan(step, (q, v), length=steps)[0]
 
-    yield "jaxdyn simulate", simulated, (model,)
-    yield "jaxdyn, loop of lax.scan", looped, (model,)
+    yield "jaxdyn simulate", run_simulate, (model,)
+    yield "jaxdyn, loop of lax.scan", run_loop, (model,)
 
 
 def mjx_engines(p: Problem, dtype: str, steps: int) -> Iterator[Case]:
@@ -125,19 +125,19 @@ def mjx_engines(p: Problem, dtype: str, steps: int) -> Iterator[Case]:
     model = mjx.put_model(Mujoco(p).model)
     data = mjx.make_data(model)
 
-    def looped(model, data, q, v):
+    def run_loop(model, data, q, v):
         step = jax.checkpoint(lambda d, _: (mjx.step(model, d), None))
         end = jax.lax.scan(step, data.replace(qpos=q, qvel=v), length=steps)[0]
         return end.qpos, end.qvel
 
-    yield "MJX", looped, (model, data)
+    yield "MJX", run_loop, (model, data)
 
 
 ENGINES = {"jaxdyn": jaxdyn_engines, "mjx": mjx_engines}
 
 
 def jax_rows(engine: str, p: Problem, dtype: str, batches, effort: Effort, gradients: bool) -> Iterator[Row]:
-    """Values of every batch, the largest first, and the gradient of one batch if asked for."""
+    """Rollouts of every batch, the largest first, and the gradient of one batch if `gradients`."""
     reference = Mujoco(p)
     for batch in sorted(batches, reverse=True):
         steps = steps_of(ROLLOUT, batch)
@@ -180,7 +180,7 @@ def _rollout(p: Problem, run, constants, dtype: str, batch: int, effort: Effort,
 
 
 def _gradient(p: Problem, run, constants, dtype: str, effort: Effort, reference: Mujoco, engine: str) -> Row:
-    """Of a weighted sum of the joints' velocities at the end, in the start."""
+    """Times the gradient of a weighted sum of final joint velocities with respect to the initial state."""
     import jax
     import jax.numpy as jnp
 
@@ -195,13 +195,13 @@ def _gradient(p: Problem, run, constants, dtype: str, effort: Effort, reference:
     many = jax.vmap(slope, (*(None for _ in constants), 0, 0))
     found, *times = measure_jax(many, (*constants, q, v), GRADIENT_BATCH * LONG, effort)
     error = _slope_error(p, np.asarray(found[1], float)[:2], reference)
-    # a central difference of MuJoCo, and in single precision of a motion that grows away from it
+    # limited by the central difference of MuJoCo, and in single precision by the divergence of the motions
     allowed = max(tolerance(p, dtype), 1e-5)
     return checked(Row(p.name, GRADIENT, dtype, GRADIENT_BATCH, "", *times, error), allowed)
 
 
 def _slope_error(p: Problem, by_v: np.ndarray, reference: Mujoco, width: float = 1e-5) -> float:
-    """Deviation of the slope in joint velocities from central differences of MuJoCo's rollouts."""
+    """Deviation of the derivatives by joint velocities from central differences of MuJoCo's rollouts."""
     skip, n = 6 * p.floating, len(by_v)
     start = reference.start[:n].copy()
     rows = len(start[0]) - p.model.nv

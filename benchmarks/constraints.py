@@ -124,7 +124,7 @@ def precision_rows(
     import jaxdyn as jd
     import jaxdyn.constraints as jc
     from jaxdyn._numerics import default_tolerance
-    from jaxdyn.constraints import _evaluate as ev
+    from jaxdyn.constraints import evaluation as ev
     from jaxdyn.simulation import System
 
     model, constraints, q, v, end, parts, seen, want = PROBLEMS[name]()
@@ -132,13 +132,15 @@ def precision_rows(
     ts = jnp.array([0.0, end])
 
     def run(cut, tol):
-        """The cut as a number also where it is the default, lest that compiles anew."""
+        """The rank tolerance as a number, the default included, to avoid recompilation."""
         motion = jc.ConstrainedMotion(constraints, stabilised, cut or default_tolerance(q.dtype))
         return jax.block_until_ready(jd.simulate(System(model, parts, motion), q, v, ts, rtol=tol, atol=tol))
 
     @jax.jit
     def off(q):
-        return jnp.abs(ev.residuals(model, constraints, ev.evaluated(model, end, q, jnp.zeros_like(v)))).max()
+        return jnp.abs(
+            ev.constraint_residuals(model, constraints, ev.constraint_kinematics(model, end, q, jnp.zeros_like(v)))
+        ).max()
 
     start = time.process_time()
     run(None, 1e-2)
@@ -223,7 +225,7 @@ def rollout_rows(loops, effort: Effort, batches=(1, 64), steps: int = 50, chosen
 def drift_rows(seconds: int) -> list[dict]:
     """Residual and rate of closed mechanisms at the ends of steps, and the change of energy, with every default.
 
-    In a process of its own, where programs are compiled in haste: nothing is timed here.
+    Runs in a separate process, compiled without optimisations: nothing is timed here.
     """
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
     spawn = multiprocessing.get_context("spawn")
@@ -238,10 +240,10 @@ def _in_haste(flags: str):
 def _drifts(seconds: int) -> list[dict]:
     import jax
 
-    from tests.constraints._drift import LINKAGES, drift
+    from tests.constraints._drift import LINKAGES, simulate_drift
 
     jax.config.update("jax_enable_x64", True)
-    return [drift((name,), seconds) for name in LINKAGES]
+    return [simulate_drift((name,), seconds) for name in LINKAGES]
 
 
 def table(rows: list[dict]) -> str:

@@ -3,8 +3,8 @@
     python benchmarks/formulations.py [--out FILE.md] [--docs docs/formulations.md] [--plot docs/img/momentum_form.png]
                                       [--no-time] [--quick] [--core N]
 
-The comparison of figure 9 (planar chains) and table 1 (chains of ball joints in z-y-x angles) of L. Celentano, "An
-Innovative Method for Robots Modeling and Simulation", I-Tech 2008: one evaluation of the right-hand side.
+This is the comparison of figure 9 (planar chains) and table 1 (chains of ball joints in z-y-x angles) of L. Celentano,
+"An Innovative Method for Robots Modeling and Simulation", I-Tech 2008: one evaluation of the right-hand side.
 """
 
 import argparse
@@ -23,19 +23,20 @@ from benchmarks._timing import Effort, measure_jax, pin_to_core
 TABLE_1 = {1: (362, 1269), 2: (2459, 7168), 3: (8400, 13758), 4: (21451, 20804), 5: (45868, 28252)}
 PLANAR, BALLS = (*range(1, 11), 15, 20, 30), tuple(range(1, 9))
 BATCHES = (1, 256)
-MARKS = ("<!-- written by benchmarks/formulations.py -->", "<!-- end of what benchmarks/formulations.py writes -->")
-NOTES = """One evaluation of the right-hand side of the equation of motion in float64: the closed forms of Celentano in
-absolute angles, `(alpha, p, u) -> (alpha', p')`, with a Cholesky solve and the exact gradient of the kinetic energy;
-those of ball joints also in principal axes (theorems 8, 10 and 12), and then also with the gradient by two points; and
-`jaxdyn.aba`, `(q, v, tau) -> a`.
+MARKS = ("<!-- written by benchmarks/formulations.py -->", "<!-- end of the text by benchmarks/formulations.py -->")
+NOTES = """One evaluation of the right-hand side of the equations of motion in float64. "closed" are the closed forms of
+Celentano in absolute angles, `(alpha, p, u) -> (alpha', p')`, with a Cholesky solve and the exact gradient of the
+kinetic energy; "principal" are those of ball joints in principal axes (theorems 8, 10 and 12), also with the two-point
+gradient; "aba" is `jaxdyn.aba`, `(q, v, tau) -> a`.
 
-* counted: additions, multiplications, divisions, roots, sines and comparisons in the program as it is traced, each one
-  flop, loops with all their passes, linear algebra by its leading terms. This is what a count in MATLAB was. Of
-  articulated bodies the recursion alone, without the merging of fixed links before it.
-* XLA: `cost_analysis()` of the compiled program. It counts the body of a loop once, whatever its passes, and nothing of
-  Cholesky's factors, which a library computes.
+* counted: additions, multiplications, divisions, roots, sines and comparisons of the traced program, one flop each,
+  with all iterations of loops, and linear algebra by its leading terms. The source counted in MATLAB in the same way.
+  For `aba` the count is that of the recursion, without the merging of fixed links that precedes it.
+* XLA: `cost_analysis()` of the compiled program, which counts the body of a loop once, whatever the number of
+  iterations, and omits the Cholesky factorisation, which a library computes. The recursion of `aba` is a loop over the
+  links, the closed forms have none, so that this count does not compare work.
 """
-TIME_NOTE = f"* us: time of an evaluation, best of many, one at a time and in a batch of {BATCHES[1]}.\n"
+TIME_NOTE = f"* us, 1 and us, {BATCHES[1]}: time per evaluation, minimum of several, of one state and in a batch.\n"
 
 
 def chain(kind: str, n: int):
@@ -58,7 +59,7 @@ def chain(kind: str, n: int):
 
 
 def methods(kind: str, n: int) -> dict:
-    """The methods by name, each a function with its arguments, links or model first; checked against each other."""
+    """The methods by name, each as a function and its arguments (links or model first), checked against each other."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -79,20 +80,22 @@ def methods(kind: str, n: int) -> dict:
         steps = _ball_steps(links, jf.principal_links(model))
     a = jd.aba(model, q, v, tau)
     momentum = lambda q, v: mass(absolute(q)) @ jax.jvp(absolute, (q,), (v,))[1]
-    p, rate = jax.jvp(momentum, (q, v), (v, a))  # p' that articulated bodies give
+    p, rate = jax.jvp(momentum, (q, v), (v, a))  # p' according to aba
     turn = jax.jacfwd(absolute)(q)
     u = jnp.linalg.solve(turn.T, tau)
     for name, (step, links) in steps.items():
         tolerance = 1e-3 if "two-point" in name else 1e-8
         velocity, force = step(links, absolute(q), p, u)
-        for got, wanted in ((velocity, turn @ v), (force, rate)):
-            np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance * float(jnp.abs(wanted).max()))
-    found = {name: (step, (links, absolute(q), p, u)) for name, (step, links) in steps.items()}
-    return found | {"aba": (jd.aba, (model, q, v, tau))}
+        for actual, expected in ((velocity, turn @ v), (force, rate)):
+            np.testing.assert_allclose(
+                actual, expected, rtol=tolerance, atol=tolerance * float(jnp.abs(expected).max())
+            )
+    closed_forms = {name: (step, (links, absolute(q), p, u)) for name, (step, links) in steps.items()}
+    return closed_forms | {"aba": (jd.aba, (model, q, v, tau))}
 
 
 def _ball_steps(links, principal) -> dict:
-    """Integration steps of chains of ball joints, each with the links in the form that it takes."""
+    """Integration steps of chains of ball joints, each with its links."""
     from jaxdyn import formulations as jf
 
     exact = lambda links, x, p, u: jf.spatial_momentum_rates(links, x.reshape(-1, 3), p, u)
@@ -100,8 +103,8 @@ def _ball_steps(links, principal) -> dict:
     return {"closed": (exact, links), "principal": (exact, principal), "principal, two-point": (rough, principal)}
 
 
-def traced(kind: str, n: int) -> dict:
-    """The methods as `methods` gives them, with shapes for numbers: enough to count operations, nothing is compiled."""
+def abstract_methods(kind: str, n: int) -> dict:
+    """The result of `methods` with shapes in place of numbers: enough to count operations without compilation."""
     import jax
     import jax.numpy as jnp
 
@@ -117,15 +120,15 @@ def traced(kind: str, n: int) -> dict:
         numbers = shape(n), shape(n, 3), shape(n), shape(n), shape()
         principal = jax.eval_shape(jf.PrincipalLinks, *numbers)
         steps = _ball_steps(jax.eval_shape(jf.spatial_links, model), principal)
-    found = {name: (step, (links, *state)) for name, (step, links) in steps.items()}
-    return found | {"aba": (jd.aba, (model, *state))}
+    closed_forms = {name: (step, (links, *state)) for name, (step, links) in steps.items()}
+    return closed_forms | {"aba": (jd.aba, (model, *state))}
 
 
 # Counting
 
 
-def counted(function, args, *, largest_kernel=False) -> int:
-    """Flops of a function as traced; of its largest kernel alone if asked for."""
+def count_flops(function, args, *, largest_kernel=False) -> int:
+    """Flops of a traced function, or of its largest kernel only."""
     import jax
 
     total, kernels = flops(jax.make_jaxpr(function)(*args).jaxpr)
@@ -133,7 +136,7 @@ def counted(function, args, *, largest_kernel=False) -> int:
 
 
 def flops(jaxpr) -> tuple[int, list[int]]:
-    """Flops of a traced program with all passes of its loops, and those of its kernels."""
+    """Flops of a traced program with all iterations of its loops, and the flops of each of its kernels."""
     total, kernels = 0, []
     for equation in jaxpr.eqns:
         if equation.primitive.name == "lanes":
@@ -142,13 +145,13 @@ def flops(jaxpr) -> tuple[int, list[int]]:
             total += count
             continue
         inner = [flops(x) for x in _inner(equation.params)]
-        total += _passes(equation) * sum(x for x, _ in inner) if inner else _own_flops(equation)
-        kernels += [x for _, found in inner for x in found]
+        total += _iterations(equation) * sum(x for x, _ in inner) if inner else _own_flops(equation)
+        kernels += [x for _, nested in inner for x in nested]
     return total, kernels
 
 
 def _kernel_flops(equation) -> int:
-    """A kernel traced for one sample, which is one lane."""
+    """Flops of a kernel traced for one sample, which is one lane."""
     import jax
 
     if any(equation.params["batched"]):
@@ -158,7 +161,7 @@ def _kernel_flops(equation) -> int:
 
 
 def _inner(params):
-    """Programs inside an operation: one of several branches is taken, so the first stands for all."""
+    """Programs inside an operation; of several branches, one of which is executed, the first."""
     for value in params.values():
         value = value[0] if isinstance(value, tuple) and value and hasattr(value[0], "jaxpr") else value
         if hasattr(value, "jaxpr"):
@@ -167,7 +170,7 @@ def _inner(params):
             yield value
 
 
-def _passes(equation) -> int:
+def _iterations(equation) -> int:
     return equation.params["length"] if equation.primitive.name == "scan" else 1
 
 
@@ -175,7 +178,7 @@ ELEMENTWISE = frozenset(
     """add add_any sub mul div neg max min abs sign floor round rem sqrt rsqrt cbrt exp log sin cos tan asin acos atan
     atan2 tanh pow integer_pow square gt lt ge le eq ne select_n and or not cumsum is_finite""".split()
 )
-#: data that is moved, made or renamed
+#: operations that copy, create or rename data
 FREE = frozenset(
     """broadcast_in_dim reshape transpose squeeze expand_dims concatenate pad slice dynamic_slice dynamic_update_slice
     gather scatter rev iota convert_element_type copy copy_p split stack unstack tile stop_gradient
@@ -184,7 +187,7 @@ FREE = frozenset(
 
 
 def _own_flops(equation) -> int:
-    """Flops of one operation; moving data is free."""
+    """Flops of one operation; data movement counts zero."""
     name, size = equation.primitive.name, math.prod(equation.outvars[0].aval.shape)
     n = equation.outvars[0].aval.shape[-1] if equation.outvars[0].aval.shape else 1
     if name in ELEMENTWISE:
@@ -206,16 +209,18 @@ def _own_flops(equation) -> int:
     return 0
 
 
-# Rows
+# Tables
 
 
 def counts(kind: str, n: int) -> dict:
-    """Flops of the methods for n links, as traced."""
-    found = traced(kind, n)
-    return {name: counted(f, args, largest_kernel=name == "aba") for name, (f, args) in found.items()}
+    """Flops of the traced methods for n links."""
+    return {
+        name: count_flops(f, args, largest_kernel=name == "aba")
+        for name, (f, args) in abstract_methods(kind, n).items()
+    }
 
 
-def row(kind: str, n: int, effort: Effort | None) -> dict:
+def measure_row(kind: str, n: int, effort: Effort | None) -> dict:
     """Flops of all methods for n links and, with an effort, their times."""
     import jax
     import jax.numpy as jnp
@@ -232,56 +237,58 @@ def row(kind: str, n: int, effort: Effort | None) -> dict:
     return out
 
 
-def table(rows: list[dict]) -> str:
-    """Rows as a table of markdown."""
-    written = lambda x: f"{x:.3g}" if isinstance(x, float) else f"{x:,}" if isinstance(x, int) else str(x)
-    lines = [rows[0].keys(), ["---:"] * len(rows[0]), *([written(x) for x in r.values()] for r in rows)]
+def format_table(rows: list[dict]) -> str:
+    """Rows as a Markdown table."""
+    cell = lambda x: f"{x:.3g}" if isinstance(x, float) else f"{x:,}" if isinstance(x, int) else str(x)
+    lines = [rows[0].keys(), ["---:"] * len(rows[0]), *([cell(x) for x in r.values()] for r in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def crossover(rows: list[dict], name: str, figure: str) -> str:
-    """Up to how many links a figure of a closed form is below that of articulated bodies, counted from one link on."""
-    held = [r["links"] for r in itertools.takewhile(lambda r: r[f"{name} {figure}"] < r[f"aba {figure}"], rows)]
-    return f"up to {held[-1]} of {rows[-1]['links']} links" if held else "for none"
+    """The largest number of links up to which a closed form has a lower figure than articulated bodies, from one on."""
+    below = [r["links"] for r in itertools.takewhile(lambda r: r[f"{name} {figure}"] < r[f"aba {figure}"], rows)]
+    return f"up to {below[-1]} of {rows[-1]['links']} links" if below else "for none"
 
 
 def verdicts(rows: list[dict]) -> str:
-    """A table of crossovers: a line a closed form, a column a figure."""
+    """A table of crossovers: one line per closed form, one column per figure."""
     figures = [key.removeprefix("aba ") for key in rows[0] if key.startswith("aba ")]
     names = [key.removesuffix(" counted") for key in rows[0] if key.endswith(" counted") and not key.startswith("aba")]
     below = lambda name: {figure: crossover(rows, name, figure) for figure in figures}
-    return table([{"below articulated bodies": name} | below(name) for name in names])
+    return format_table([{"below articulated bodies": name} | below(name) for name in names])
 
 
-def sections(planar: list[dict], spatial: list[dict]) -> str:
+def format_sections(planar: list[dict], spatial: list[dict]) -> str:
     """All tables: counts, times, crossovers."""
     text = []
     for title, rows in (("Planar chains (figure 9)", planar), ("Ball joints (table 1)", spatial)):
-        timed = lambda key: " us, " in key
+        is_time = lambda key: " us, " in key
         text.append(f"### {title}\n")
-        counted_rows = [{k: x for k, x in r.items() if not timed(k)} for r in rows]
+        counted_rows = [{k: x for k, x in r.items() if not is_time(k)} for r in rows]
         if rows is spatial:
             source = [TABLE_1.get(r["links"], ("", "")) for r in rows]
             more = [{"source: its method": x, "source: articulated bodies": y} for x, y in source]
             counted_rows = [r | m for r, m in zip(counted_rows, more, strict=True)]
-        text.append(table(counted_rows) + "\n")
-        if any(map(timed, rows[0])):
-            text.append(table([{k: x for k, x in r.items() if k == "links" or timed(k)} for r in rows]) + "\n")
+        text.append(format_table(counted_rows) + "\n")
+        if any(map(is_time, rows[0])):
+            text.append(format_table([{k: x for k, x in r.items() if k == "links" or is_time(k)} for r in rows]) + "\n")
         text.append(verdicts(rows) + "\n")
     return "\n".join(text)
 
 
-def written_into(page: str, text: str) -> str:
-    """A page with the text between its two marks replaced."""
+def replace_section(page: str, text: str) -> str:
+    """Replaces the text of a page between its two marks."""
     before, _, rest = page.partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
     if not (rest and after):
-        raise ValueError(f"the page has no lines {MARKS[0]!r} and {MARKS[1]!r} to write between")
+        raise ValueError(
+            f"the page has no lines {MARKS[0]!r} and {MARKS[1]!r}; add them around the text to be replaced"
+        )
     return f"{before}{MARKS[0]}\n\n{text}\n{MARKS[1]}{after}"
 
 
 def plot(path: Path, planar: list[dict], spatial: list[dict]):
-    """The source's figure 9, and the same for ball joints: counted operations over the number of links."""
+    """Figure 9 of the source, and the same for ball joints: counted operations over the number of links."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -301,13 +308,15 @@ def plot(path: Path, planar: list[dict], spatial: list[dict]):
 
 
 def main(argv=None):
-    """Prints the tables, and writes them and the figure where the options say."""
+    """Prints the tables, and writes them and the figure to the files of the options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="few links, little repetition")
-    parser.add_argument("--no-time", action="store_true", help="operations alone, which no other program disturbs")
+    parser.add_argument("--quick", action="store_true", help="few links, few repetitions")
+    parser.add_argument(
+        "--no-time", action="store_true", help="counts only, which do not depend on the load of the machine"
+    )
     parser.add_argument("--out", type=Path, help="file to write a page to")
     parser.add_argument("--docs", type=Path, help="page of the documentation to write the tables into")
-    parser.add_argument("--plot", type=Path, help="file to draw the counted operations in")
+    parser.add_argument("--plot", type=Path, help="file for the figure of counted operations")
     parser.add_argument("--core", type=int, default=-1, help="core to run on (default: the last one)")
     args = parser.parse_args(argv)
     pin_to_core(args.core)
@@ -316,13 +325,13 @@ def main(argv=None):
     effort = Effort(0.05, 5, time.process_time) if args.quick else Effort(1.0, 20, time.process_time)
     effort = None if args.no_time else effort
     numbers = (("planar", (1, 3)), ("ball", (1, 2))) if args.quick else (("planar", PLANAR), ("ball", BALLS))
-    planar, spatial = ([row(kind, n, effort) for n in links] for kind, links in numbers)
-    text = f"{NOTES}{'' if effort is None else TIME_NOTE}\n{sections(planar, spatial)}"
+    planar, spatial = ([measure_row(kind, n, effort) for n in links] for kind, links in numbers)
+    text = f"{NOTES}{'' if effort is None else TIME_NOTE}\n{format_sections(planar, spatial)}"
     print(text)
     if args.out:
         args.out.write_text(f"# Momentum form against articulated bodies\n\n{text}", encoding="utf-8")
     if args.docs:
-        args.docs.write_text(written_into(args.docs.read_text(encoding="utf-8"), text), encoding="utf-8")
+        args.docs.write_text(replace_section(args.docs.read_text(encoding="utf-8"), text), encoding="utf-8")
     if args.plot:
         plot(args.plot, planar, spatial)
 

@@ -30,9 +30,9 @@ import jaxdyn as jd
 from benchmarks import _identification_mujoco, _identification_pendulum
 from benchmarks._figaroh import NOT_IN_URDF, PRIORS, theirs
 from benchmarks._identification_coverage import coverage
-from benchmarks._identification_logs import Case, panda, panda_published, tiago
+from benchmarks._identification_logs import Case, panda, predict_published_panda, tiago
 from benchmarks._identification_speed import speed
-from jaxdyn.identification import Candidate, Linear, Log, LowPassed, Physical, cross_validated, fold_blocks
+from jaxdyn.identification import Candidate, Linear, Log, LowPassed, Physical, cross_validate, fold_blocks
 
 SELECTION = ("links[*].inertial", "joints[*].damping", "joints[*].friction", "parts[Drive].offset")
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
@@ -73,13 +73,13 @@ def efforts(table: Table, case: Case, figaroh: str | None, mujoco: bool):
         _mujoco(table, case)
     filtered = Candidate(case.system(0.02), SELECTION, LowPassed(case.cutoff, Linear(reweight=1), overlap=2))
     logs = case.logs()
-    table.fit(case, "least squares behind the low-pass", filtered, logs, case.whole, time.perf_counter())
+    table.fit(case, "linear, low-passed", filtered, logs, case.whole, time.perf_counter())
     physical = replace(filtered, method=LowPassed(case.cutoff, Physical(reweight=1), overlap=2))
     begin = time.perf_counter()
     folds = fold_blocks(logs, 4, guard=0.1, period=case.period)
-    chosen = cross_validated(physical.with_priors(STRENGTHS), folds)
+    chosen = cross_validate(physical.with_priors(STRENGTHS), folds)
     print(case.title, chosen, sep="\n", flush=True)
-    table.fit(case, f"physical, behind the low-pass, {chosen.name}", chosen.best, logs, case.whole, begin)
+    table.fit(case, f"physical, low-passed, {chosen.name}", chosen.best, logs, case.whole, begin)
 
 
 def _figaroh(table: Table, case: Case, python: str):
@@ -139,13 +139,13 @@ def main():
     options = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
     table, figaroh = Table(), _figaroh_python(options.figaroh_python)
-    mujoco = _identification_mujoco.available()
+    mujoco = _identification_mujoco.is_available()
     if not mujoco:
         print('mujoco.sysid cannot be imported: its rows are left out; pip install "mujoco[sysid]"', flush=True)
     if options.panda is not None:
         case = panda(options.panda)
         for label, rows in (("fitted", np.any(case.fitted, axis=0)), ("held out", case.held_out)):
-            table.add(case, f"published, offsets of rows {label}", panda_published(options.panda, case, rows))
+            table.add(case, f"published, offsets of rows {label}", predict_published_panda(options.panda, case, rows))
         efforts(table, case, figaroh, mujoco)
     if options.tiago is not None:
         efforts(table, tiago(options.tiago, lift=False), figaroh, mujoco)

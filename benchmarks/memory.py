@@ -2,9 +2,9 @@
 
     python benchmarks/memory.py [--quick] [--steps 100 1000 10000 100000] [--robot panda] [--json FILE]
 
-The gradient of the arm's last configuration in its start and in its model, steps of 1 ms of Tsit5, float64. The figure
-is what XLA reserves for temporaries when it compiles (`memory_analysis`), so it does not depend on the load of the
-machine; what is resident in a run comes on top of that of Python and JAX, some 300 MB.
+The gradient of the last configuration with respect to the initial state and the model, steps of 1 ms of Tsit5, float64.
+The figure is the memory that XLA reserves for temporaries (`memory_analysis` of the compiled program), so it does not
+depend on the load of the machine. The process needs some 300 MB more for Python and JAX.
 """
 
 import argparse
@@ -26,12 +26,12 @@ ADJOINTS: dict[str, tuple[diffrax.AbstractAdjoint, bool]] = {
     "DirectAdjoint()": (diffrax.DirectAdjoint(), False),
     "ForwardMode()": (diffrax.ForwardMode(), True),
 }
-#: compiled quickly: optimised machine code takes the same buffers
+#: optimised machine code needs the same buffers
 QUICK = {"xla_backend_optimization_level": 0}
 
 
 def temporaries(model: Any, steps: int, adjoint: diffrax.AbstractAdjoint, forward: bool) -> int:
-    """Bytes of temporaries of the compiled derivative of a rollout of so many steps."""
+    """Bytes of temporaries of the compiled derivative of a rollout with this number of steps."""
     ts = jnp.array([0.0, steps * STEP])
 
     def last(model, q):

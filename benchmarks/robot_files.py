@@ -21,11 +21,12 @@ from jaxdyn import JaxdynError
 COMPARED = ("mass matrix", "bias", "gravity")
 HEAD = """# Robots from files
 
-Real robots, read from their files and compared with other engines on a random state: mass matrix, bias (Coriolis,
-centrifugal and gravity efforts) and gravity efforts, as the largest difference over the largest entry (for
-efforts that cancel, over 1e-9). Poses of all links and, for MJCF, efforts of springs and dampers are compared too.
-float64. Load times are the best of three loads after a first one, which compiles what loading itself uses; notes are
-the lines of `model.report`.
+Real robots are read from their files and compared with other engines in a random state. The tables show the deviations
+of the mass matrix, the bias forces (Coriolis, centrifugal and gravity) and the gravity forces: the largest difference
+divided by the largest entry (or by 1e-9, where forces cancel). Poses of all links and, for MJCF, forces of springs and
+dampers are compared too.
+Computations are in float64. Load times are the best of three after a first load, which includes compilation; notes
+counts the lines of `model.report`.
 
 {versions}. This page is generated:
 
@@ -36,16 +37,16 @@ python benchmarks/robot_files.py --out docs/robot_files.md
 URDF_HEAD = """
 ## URDF
 
-All {count} files of the package `example-robot-data`, with a fixed and with a floating base; `nq` and `nv` are those of
-the fixed one, and deviations the larger of the two. Where nothing moves with a fixed base, only the floating one
-is compared. Files marked with * have joints that mimic one which Pinocchio has not met yet, and its own mimicking
-refuses them; there the values of its model with all joints free are projected, `G^T M G` and `G^T h`.
+All {count} files of the package `example-robot-data` are read with a fixed and with a floating base. `nq` and
+`nv` refer to the fixed base; deviations are the larger of the two. If no joint moves with a fixed base, only
+the floating base is compared. In files marked with *, a joint mimics a later one, which Pinocchio's own support of
+mimicking joints refuses; there the values of its model with independent joints are projected, `G^T M G` and `G^T h`.
 """
 MJCF_HEAD = """
 ## MJCF
 
-All {count} files that come with the packages `mujoco` and `mujoco-mjx`. MuJoCo's coordinates are mapped to ours; its
-mass matrix includes armature. Where nothing moves, there is nothing to compare.
+All {count} files that come with the packages `mujoco` and `mujoco-mjx`. MuJoCo's coordinates are mapped to those of
+jaxdyn; its mass matrix includes armature. Files without moving joints have no entries.
 """
 
 
@@ -70,7 +71,7 @@ def _cells(name: str, first: Agreement, deviations: dict[str, float], others: st
 
 
 def _attempt(name: str, path: Path, compare: Callable[[], str]) -> tuple[str, bool]:
-    """A row, or why there is none."""
+    """A row of the table and True, or the reason for its absence and False."""
     try:
         return compare(), True
     except (JaxdynError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Times rollouts, and gradients through them, side by side with mujoco.rollout and MuJoCo MJX, on one core.
+"""Times rollouts and their gradients in jaxdyn, mujoco.rollout and MuJoCo MJX on one core.
 
     python benchmarks/rollouts.py [--quick] [--json FILE] [--core N]
 
@@ -27,7 +27,7 @@ ENGINES = ("mujoco", "jaxdyn", "mjx")
 
 
 def sections(args) -> list[tuple[str, str, list[int]]]:
-    """`(engine, precision, batches)` of every process to run; MuJoCo is in double precision."""
+    """`(engine, precision, batches)` of every process to run. MuJoCo uses double precision."""
     out = []
     for engine in args.engines:
         for dtype in args.dtypes:
@@ -39,11 +39,11 @@ def sections(args) -> list[tuple[str, str, list[int]]]:
 
 
 def run_section(engine: str, dtype: str, batches: list[int], args) -> list[Row]:
-    """Runs one section in a fresh process, which starts with its own flags."""
+    """Runs one section in a new process with its own flags."""
     env = dict(os.environ, JAX_ENABLE_X64=str(int(dtype == "float64")), JAX_PLATFORMS="cpu")
     env["XLA_FLAGS"] = f"{ONE_THREAD} {KINDER.get(engine, '')}".strip()
     env |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | KEEP_MEMORY
-    env.pop("JAX_COMPILATION_CACHE_DIR", None)  # compiling is measured
+    env.pop("JAX_COMPILATION_CACHE_DIR", None)  # compilation is measured
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.json"
         command = [sys.executable, __file__, "--section", engine, dtype, "--json", str(file)]
@@ -52,12 +52,12 @@ def run_section(engine: str, dtype: str, batches: list[int], args) -> list[Row]:
         result = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
         if result.returncode:
             lines = result.stderr.strip().splitlines() or ["no message"]
-            print(f"\n{engine} {dtype} was left out: {lines[-1]}", file=sys.stderr)
+            print(f"\n{engine} {dtype} failed: {lines[-1]}", file=sys.stderr)
         return [Row(**x) for x in json.loads(file.read_text())] if file.exists() else []
 
 
 def section(args):
-    """Inside such a process: writes rows as they come, so that a failure keeps the earlier ones."""
+    """Runs inside such a process: writes the rows one by one, so that a failure keeps the earlier rows."""
     from benchmarks import _rollouts
 
     engine, dtype = args.section
@@ -80,14 +80,15 @@ def header(core: int | None) -> str:
         f"{where}, Python {platform.python_version()}, {versions}\n"
         f"XLA_FLAGS={ONE_THREAD}, for MJX also {KINDER['mjx']}\n"
         f"Semi-implicit Euler, steps of {1e3 * STEP:g} ms, no contacts: {STEPS} steps a rollout, {LONG} of a single "
-        f"one.\nGradients: {LONG} steps, batch {GRADIENT_BATCH}, reverse mode with checkpoints, in the start.\n"
-        "compile: tracing and compiling in s; us: best time a step and sample; steps/s: its inverse, on one core;\n"
+        f"one.\nGradients: {LONG} steps, batch {GRADIENT_BATCH}, reverse mode with checkpoints, with respect to "
+        "the initial state.\n"
+        "compile: tracing and compilation, s; us: best time per step and sample; steps/s: its inverse, on one core;\n"
         "deviation: from mujoco.rollout, relative.\n"
     )
 
 
 def table(rows: list[Row]) -> str:
-    """The printed table, one block a robot and precision, with the ratio to MuJoCo in C."""
+    """The printed table, one block per robot and precision, with the ratio to MuJoCo in C."""
     out = []
     against = {(r.robot, r.batch): r.best_us for r in rows if r.engine == "mujoco.rollout"}
     for robot, dtype in dict.fromkeys((r.robot, r.dtype) for r in rows):
@@ -108,10 +109,10 @@ def table(rows: list[Row]) -> str:
 
 def parse(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a few minutes, less exact")
+    parser.add_argument("--quick", action="store_true", help="a few minutes, less accurate")
     parser.add_argument("--json", metavar="FILE", help="write the rows to a file as well")
     parser.add_argument("--core", type=int, default=-1, help="core to run on (default: the last one)")
-    parser.add_argument("--cpu-time", action="store_true", help="processor time, where others share the core")
+    parser.add_argument("--cpu-time", action="store_true", help="processor time, for a shared core")
     parser.add_argument("--no-pin", action="store_true", help="do not pin to a core")
     parser.add_argument("--robots", nargs="+", default=list(ROBOTS), choices=ROBOTS)
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)

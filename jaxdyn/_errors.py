@@ -1,5 +1,8 @@
-"""What jaxdyn raises, and the codes that results carry."""
+"""Exceptions, and the check of array shapes."""
 
+from collections.abc import Iterable
+
+import jax
 import jax.numpy as jnp
 
 
@@ -8,11 +11,11 @@ class JaxdynError(Exception):
 
 
 class ModelError(JaxdynError, ValueError):
-    """A robot description that cannot be built; the message names the link or joint at fault."""
+    """An invalid robot description; the message names the link or joint."""
 
 
 class FileFormatError(ModelError):
-    """A file whose content is refused; the message names file, element and remedy."""
+    """Invalid content of a file; the message names the file, the element and the remedy."""
 
 
 class FileAccessError(JaxdynError):
@@ -20,21 +23,28 @@ class FileAccessError(JaxdynError):
 
 
 class ShapeError(JaxdynError, ValueError):
-    """An argument whose shape does not fit the model."""
+    """An argument with a wrong shape."""
 
 
 class ConvergenceError(JaxdynError, RuntimeError):
-    """A solve that did not converge and whose caller asked for an exception."""
+    """A solver did not converge and the caller asked for an exception."""
 
 
-def check_shape(name: str, array, shape: tuple[int, ...]):
-    """Returns `array` as a JAX array, or raises `ShapeError` saying what was given and expected."""
+def check_shape(name: str, array, shape: tuple[int, ...]) -> jax.Array:
+    """Returns `array` as a floating-point JAX array; raises `ShapeError` if its shape is not `shape`."""
     array = jnp.asarray(array)
     if array.shape != shape:
         raise ShapeError(
             f"{name} has shape {array.shape}, expected {shape}. Functions take one sample: use jax.vmap "
-            "for a batch, and jaxdyn.neutral(model) for a configuration of the right size."
+            "for a batch; jaxdyn.neutral(model) returns a configuration of the right size."
         )
     if not jnp.issubdtype(array.dtype, jnp.floating):
         array = array.astype(jnp.result_type(float))
     return array
+
+
+def format_names(names: Iterable[object], most: int = 12) -> str:
+    """Quoted names for an error message, at most `most` of them and the number of the others."""
+    quoted = [repr(str(name)) for name in names]
+    rest = f" and {len(quoted) - most} more" if len(quoted) > most else ""
+    return (", ".join(quoted[:most]) or "none") + rest

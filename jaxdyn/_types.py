@@ -1,6 +1,7 @@
-"""Array aliases for public signatures."""
+"""Array types of public signatures."""
 
 from jaxtyping import Array as Array
+from jaxtyping import Bool as Bool
 from jaxtyping import Float as Float
 from jaxtyping import Int as Int
 

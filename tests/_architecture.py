@@ -22,18 +22,27 @@ EDGE_ONLY = {"matplotlib", "tqdm"}  # core dependencies that serve pictures and 
 LAYERS = (
     {"_types", "_errors", "_numerics"},
     {"spatial"},
-    {"joints", "model"},
+    {"joints", "recursion", "model"},
     {"robots", "io", "kinematics"},
     {"dynamics", "formulations"},
-    {"actuators", "flexible", "constraints", "contact", "control"},
+    {"actuators", "flexible", "constraints", "contact", "control", "paths"},
     {"simulation"},
     {"identification", "trajopt", "design"},
     {"distributed", "viz", "cli"},
 )
 LAYER = {unit: number for number, units in enumerate(LAYERS) for unit in units}
-ORDERED_SIBLINGS = {("model", "joints"), ("contact", "constraints")}
+ORDERED_SIBLINGS = {("recursion", "joints"), ("model", "joints"), ("model", "recursion"), ("contact", "constraints")}
 NEVER_IMPORTED = {"viz", "cli"}
-MAX_LINES = 500
+MAX_LINES = 400
+#: past participles without -ed
+IRREGULAR = frozenset(
+    """
+    begun bent born bought bound brought built caught chosen come dealt done drawn driven fed felt found given
+    gone grown heard held hidden kept known laid led left lent lost made meant met paid proven said seen sent
+    shown shut spent spoken struck swept taken taught thought thrown told torn understood won worn woven
+    written
+    """.split()
+)
 
 
 # Reading a package
@@ -151,6 +160,34 @@ def modules_are_private(root: Path) -> list[str]:
         for node, alias in exports(root, tree):
             if alias.asname != alias.name:
                 violations.append(f"{path}:{node.lineno}: {alias.name} is not exported as itself")
+    return violations
+
+
+def private_modules_stay_in_their_folder(root: Path) -> list[str]:
+    """A module imports private modules and names of its own folder only; folders export what others need.
+
+    Private units directly under the package, such as `_errors` and `_numerics`, are open to all.
+    """
+    violations = []
+    for path, tree in sources(root):
+        folder = (root.name, *path.relative_to(root).parts[:-1])
+        for line, module, _ in imports(root, path, tree):
+            parts = module.split(".")
+            private = [k for k, part in enumerate(parts) if k > 1 and part.startswith("_")]
+            if parts[0] == root.name and private and tuple(parts[: private[0]]) != folder:
+                violations.append(f"{path}:{line}: imports the private {module}")
+    return violations
+
+
+def functions_are_verbs_or_quantities(root: Path) -> list[str]:
+    """No module-level function is named by a lone participle, which says neither what it does nor what it returns."""
+    nouns = {"seed", "speed", "feed", "need", "bed", "quadruped"}
+    violations = []
+    for path, tree in sources(root):
+        for node in tree.body:
+            name = getattr(node, "name", "").strip("_") if isinstance(node, ast.FunctionDef) else ""
+            if name in IRREGULAR or (name.endswith("ed") and "_" not in name and name not in nouns):
+                violations.append(f"{path}:{node.lineno}: {node.name} is a participle")
     return violations
 
 

@@ -43,6 +43,16 @@ CASES: dict[Rule, list[tuple[dict[str, str], str]]] = {
         ({"model/__init__.py": "def f(): return 1"}, "defines f"),
         ({"model/__init__.py": "from ._a import f"}, "f is not exported as itself"),
     ],
+    rules.private_modules_stay_in_their_folder: [
+        ({"model/_a.py": "from {}.spatial._b import f"}, "imports the private {}.spatial._b.f"),
+        ({"model/_a.py": "from {}.spatial import _b"}, "imports the private {}.spatial._b"),
+        ({"model/sub/_a.py": "from .._b import f"}, "imports the private {}.model._b.f"),
+        ({"model/_a.py": "def f():\n    from .sub._b import g"}, "imports the private {}.model.sub._b.g"),
+    ],
+    rules.functions_are_verbs_or_quantities: [
+        ({"model/_a.py": "def _moved(): return 1"}, "_moved is a participle"),
+        ({"model/_a.py": "def told(): return 1"}, "told is a participle"),
+    ],
     rules.files_are_short: [({"model/_a.py": "\n" * (MAX_LINES + 1)}, f"{MAX_LINES + 1} lines")],
     rules.nothing_is_unfinished: [
         ({"model/_a.py": "x = 1  # TODO: y"}, "TODO: y"),
@@ -163,7 +173,7 @@ def test_rule_accepts(rule: Rule, write_package):
     assert rule(write_package(SOUND)) == []
 
 
-def test_all_units_are_seen():
+def test_all_units_are_found():
     assert {"__init__", "joints", "model", "dynamics"} <= {
         rules.unit_of(PACKAGE, path) for path, _ in rules.sources(PACKAGE)
     }
@@ -230,7 +240,7 @@ def test_import_has_no_side_effects():
     assert unwanted.isdisjoint(effects["modules"])
 
 
-def test_import_side_effects_are_seen(write_package):
+def test_import_side_effects_are_detected(write_package):
     root = write_package(
         {
             "__init__.py": "import jax, logging, os, warnings\n"

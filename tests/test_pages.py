@@ -1,20 +1,25 @@
-"""The code of the pages on models and on dynamics runs."""
-
-import re
-from pathlib import Path
+"""The code of the pages on models, dynamics, and extensions runs."""
 
 import jax
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+from jaxdyn.model import Model
+from tests.pages import run_page
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["models", "dynamics"])
-def test_the_page_runs(page):
-    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / f"{page}.md").read_text(encoding="utf-8"), re.S | re.M)
-    assert len(blocks) >= 2
-    names: dict = {}
-    for block in blocks:
-        exec(compile(block, f"{page}.md", "exec"), names)
+def test_models_page():
+    names = run_page("models")
     assert all(isinstance(x, jax.Array) for x in (names["q"], names["v"]))
+
+
+@pytest.mark.slow
+def test_dynamics_page():
+    names = run_page("dynamics")
+    assert all(isinstance(x, jax.Array) for x in (names["q"], names["v"]))
+
+
+@pytest.mark.slow
+def test_extending_page():
+    names = run_page("extending")
+    assert isinstance(names["model"], Model)

@@ -1,5 +1,10 @@
-"""Gradient-safe primitives and the mechanism that makes batches fast."""
+"""Batched kernels (lanes), functions with finite derivatives at singular points, decompositions, conversions."""
 
+from jaxdyn._numerics._concrete import is_concrete as is_concrete
+from jaxdyn._numerics._concrete import namespace as namespace
+from jaxdyn._numerics._conversion import Function as Function
+from jaxdyn._numerics._conversion import as_float as as_float
+from jaxdyn._numerics._conversion import as_function as as_function
 from jaxdyn._numerics._decompositions import default_tolerance as default_tolerance
 from jaxdyn._numerics._decompositions import pseudo_inverse as pseudo_inverse
 from jaxdyn._numerics._decompositions import symmetric_eigen as symmetric_eigen

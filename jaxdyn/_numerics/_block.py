@@ -1,4 +1,4 @@
-"""A block of lanes as one function for XLA's CPU compiler, where its emitter takes all operations in it."""
+"""A block of lanes as one function for XLA's CPU compiler, if its emitter supports all operations of the block."""
 
 import functools as ft
 from typing import Any
@@ -13,9 +13,9 @@ from jax.interpreters import mlir
 block_p = Primitive("lanes_block")
 block_p.multiple_results = True
 
-# What XLA's whole-function emitter is known to take. Anything else is lowered as ordinary operations: matrix
-# products, scatters, sorts and library calls, which a user's own joint may contain, and sums along an axis,
-# which XLA hands to a library when they are large. Kernels that matter add their components explicitly.
+# Primitives that XLA's whole-function emitter is known to support. A block with any other primitive is lowered as
+# ordinary operations: matrix products, scatters, sorts and library calls, which a user's joint may contain, and sums
+# along an axis, which XLA replaces by a library call when they are large. Hot kernels add components explicitly.
 _EMITTABLE = frozenset(
     """abs acos acosh add add_any and asin asinh atan atan2 atanh broadcast_in_dim cbrt ceil clamp closed_call
     concatenate cond convert_element_type copy copy_p cos cosh custom_jvp_call custom_vjp_call div dynamic_slice
@@ -27,15 +27,15 @@ _EMITTABLE = frozenset(
 )
 
 
-def _takes(eqn) -> bool:
-    if eqn.primitive.name == "reduce_sum":  # over axes of length one it is a reshape
+def _is_emittable_equation(eqn) -> bool:
+    if eqn.primitive.name == "reduce_sum":  # a sum over axes of length one is a reshape
         return all(eqn.invars[0].aval.shape[k] == 1 for k in eqn.params["axes"])
     return eqn.primitive.name in _EMITTABLE
 
 
 def _is_emittable(jaxpr) -> bool:
     inner = (sub for eqn in jaxpr.eqns for sub in _jaxprs_in(eqn.params.values()))
-    return all(map(_takes, jaxpr.eqns)) and all(map(_is_emittable, inner))
+    return all(map(_is_emittable_equation, jaxpr.eqns)) and all(map(_is_emittable, inner))
 
 
 def _jaxprs_in(values):
@@ -49,13 +49,13 @@ def _jaxprs_in(values):
 
 
 @ft.lru_cache(maxsize=4096)
-def _traced(fun, avals):
+def _trace(fun, avals):
     return jax.make_jaxpr(fun)(*(jax.ShapeDtypeStruct(*a) for a in avals))
 
 
 def _outline(jaxpr):
     def outlined(*flat):
-        # XLA's emitter aborts on a parameter that nothing reads: this sum reads each of them.
+        # XLA's emitter aborts on an unused parameter, so this sum reads every parameter.
         touched = sum(x.reshape(-1)[0].astype(jnp.float32) for x in flat if x.size)
         return (*jax.extend.core.jaxpr_as_fun(jaxpr)(*flat), touched)
 
@@ -63,7 +63,7 @@ def _outline(jaxpr):
 
 
 def _abstract_block(*args, fun):
-    jaxpr = _traced(fun, tuple((x.shape, jnp.dtype(x.dtype)) for x in args))
+    jaxpr = _trace(fun, tuple((x.shape, jnp.dtype(x.dtype)) for x in args))
     return [core.ShapedArray(x.shape, x.dtype) for x in jaxpr.out_avals]
 
 
@@ -71,7 +71,7 @@ block_p.def_abstract_eval(_abstract_block)
 
 
 def _lower_block(ctx, *args, fun):
-    jaxpr = _traced(fun, tuple((x.shape, jnp.dtype(x.dtype)) for x in ctx.avals_in))
+    jaxpr = _trace(fun, tuple((x.shape, jnp.dtype(x.dtype)) for x in ctx.avals_in))
     if not _is_emittable(jaxpr.jaxpr) or not all(x.size for x in ctx.avals_in):
         return mlir.lower_fun(jax.extend.core.jaxpr_as_fun(jaxpr), multiple_results=True)(ctx, *args)
     ctx = ctx.replace(avals_out=[*ctx.avals_out, core.ShapedArray((), jnp.float32)])

@@ -1,4 +1,4 @@
-"""Matrix decompositions whose derivatives are finite where those of singular vectors and eigenvectors are not."""
+"""Matrix decompositions with finite derivatives at repeated singular values and eigenvalues."""
 
 import jax
 import jax.numpy as jnp
@@ -6,26 +6,26 @@ import numpy as np
 
 
 def default_tolerance(dtype) -> float:
-    """Singular values below this part of the largest one count as zero."""
+    """Relative tolerance: singular values below this fraction of the largest are treated as zero."""
     return 4 * float(jnp.finfo(dtype).eps) ** 0.5
 
 
-def _decomposed(w, tolerance):
+def _pseudo_inverse_and_rank(w, tolerance):
     if 0 in w.shape:
         return jnp.zeros(w.shape[::-1], w.dtype), jnp.zeros((), jnp.int32)
     u, s, vt = jnp.linalg.svd(w, full_matrices=False)
-    kept = s > tolerance * jnp.maximum(s[0], jnp.finfo(w.dtype).tiny)
-    inverse = jnp.where(kept, 1 / jnp.where(kept, s, 1), 0)
-    return (vt.T * inverse) @ u.T, kept.sum(dtype=jnp.int32)
+    is_nonzero = s > tolerance * jnp.maximum(s[0], jnp.finfo(w.dtype).tiny)
+    inverse = jnp.where(is_nonzero, 1 / jnp.where(is_nonzero, s, 1), 0)
+    return (vt.T * inverse) @ u.T, is_nonzero.sum(dtype=jnp.int32)
 
 
 @jax.custom_jvp
 def pseudo_inverse(w, tolerance):
-    """`W^+` and the rank, with the derivative that holds while the rank does not change.
+    """Pseudo-inverse `W^+` and rank of W; the derivative assumes constant rank.
 
     `dW^+ = -W^+ dW W^+ + W^+ W^+^T dW^T (1 - W W^+) + (1 - W^+ W) dW^T W^+^T W^+` (Golub and Pereyra 1973).
     """
-    return _decomposed(w, tolerance)
+    return _pseudo_inverse_and_rank(w, tolerance)
 
 
 @pseudo_inverse.defjvp
@@ -43,8 +43,8 @@ def _pseudo_inverse_jvp(primals, tangents):
 def symmetric_eigen(matrix):
     """Eigenvalues in ascending order and eigenvectors as columns of a symmetric matrix.
 
-    `dw_i = v_i . dA v_i` and `dV = V F`, `F_ij = v_i . dA v_j / (w_j - w_i)`. Where eigenvalues coincide their
-    vectors are any basis of a plane or space; the derivative is that of vectors which do not turn in it, `F_ij = 0`.
+    `dw_i = v_i . dA v_i` and `dV = V F`, `F_ij = v_i . dA v_j / (w_j - w_i)`. The eigenvectors of a repeated
+    eigenvalue are an arbitrary basis of its eigenspace; the derivative takes `F_ij = 0` within the eigenspace.
     """
     return tuple(jnp.linalg.eigh((matrix + matrix.T) / 2))
 
@@ -54,6 +54,6 @@ def _symmetric_eigen_jvp(primals, tangents):
     values, vectors = symmetric_eigen(*primals)
     change = vectors.T @ (tangents[0] + tangents[0].T) @ vectors / 2
     gap = values[None, :] - values[:, None]
-    same = jnp.abs(gap) <= 16 * jnp.finfo(values.dtype).eps * jnp.max(jnp.abs(values))
-    turn = jnp.where(same, 0, change / jnp.where(same, 1, gap))
+    repeated = jnp.abs(gap) <= 16 * jnp.finfo(values.dtype).eps * jnp.max(jnp.abs(values))
+    turn = jnp.where(repeated, 0, change / jnp.where(repeated, 1, gap))
     return (values, vectors), (jnp.diagonal(change), vectors @ turn)

@@ -1,12 +1,12 @@
-"""Lanes: one mechanism that runs a per-sample algorithm over a whole batch as wide vector code.
+"""Lanes: runs a per-sample algorithm over a whole batch as wide vector code.
 
 XLA on CPU gives `vmap` over a leading axis arrays such as `(4096, 3, 3)`, whose innermost loops have
-length 3. Turned around, with the batch *last*, every scalar of the algorithm is one contiguous vector
+length 3. With the batch *last*, every scalar of the algorithm is one contiguous vector
 of samples. A kernel is a function written for that layout: each argument carries its structure in the
-leading axes and one trailing axis of *lanes*, of size 1 (shared by all samples) or `L`. Written with
-elementwise operations on components, it needs no further thought about batching.
+leading axes and one trailing axis of *lanes*, one lane per sample: of size 1 (shared by all samples) or `L`. A
+kernel written with elementwise operations on components is batched without further effort.
 
-`kernel` wraps such a function as an ordinary JAX function of one sample, with rules for
+`kernel` wraps such a function as an ordinary JAX function of one sample, with rules for:
 
 * `vmap`: the batch axis becomes lanes; nested `vmap`s are merged into one axis;
 * `jvp` and `transpose`: derivatives are kernels themselves (`_Jvp`, `_Vjp`), so any order and any
@@ -17,7 +17,7 @@ elementwise operations on components, it needs no further thought about batching
   itself uses for small loops; unknown attributes are ignored). On other platforms all lanes are
   lowered at once as plain operations.
 
-`docs/performance.md` has the measurements behind this.
+`docs/performance.md` has the measurements.
 """
 
 import functools as ft
@@ -37,36 +37,36 @@ from jaxdyn._numerics._block import block_p
 
 BLOCK_LANES = 64
 BLOCK_BYTES = 1 << 21
-SUM_LANES = 8  # of running sums over blocks: along the lanes XLA adds one number after the other
+SUM_LANES = 8  # lanes of the running sums over blocks: XLA adds the numbers of one lane axis sequentially
 CACHE_WAYS = 8
-ALIGNED = 256  # samples of 16 bytes fill what one way of a first-level cache holds
+ALIGNED = 256  # samples of 16 bytes fill one way of a first-level cache
 
 Flat = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class _Fn:
-    """A user's kernel: `fun(static, *args)` on lane-last arrays, with an optional pullback of its own."""
+    """A user's kernel: `fun(static, *args)` on lane-last arrays, with an optional custom pullback."""
 
     fun: Callable
     static: Hashable
     tree: Any
-    pull: Callable | None
+    custom_pullback: Callable | None
 
     def __call__(self, *flat):
         return tuple(jax.tree.leaves(self.fun(self.static, *self.tree.unflatten(flat))))
 
     def pullback(self, flat: Flat, wrt: tuple[int, ...], cts: Flat) -> Flat:
-        if self.pull is None:
+        if self.custom_pullback is None:
             return _pullback(self, flat, wrt, cts)
-        args = self.pull(self.static, self.tree.unflatten(flat), cts)
+        args = self.custom_pullback(self.static, self.tree.unflatten(flat), cts)
         out = self.tree.flatten_up_to(args)
-        return tuple(_lane_broadcast(out[i], _num_lanes((*flat, *cts))) for i in wrt)
+        return tuple(_broadcast_lanes(out[i], _num_lanes((*flat, *cts))) for i in wrt)
 
 
 @dataclass(frozen=True)
 class _Jvp:
-    """Tangents out of `(primals, tangents of the arguments in wrt)`."""
+    """Maps `(primals, tangents of the arguments in wrt)` to the tangents of the outputs."""
 
     base: Any
     num_in: int
@@ -75,11 +75,11 @@ class _Jvp:
     def __call__(self, *flat):
         primals, tangents = flat[: self.num_in], flat[self.num_in :]
         pairs = [jnp.broadcast_arrays(primals[i], t) for i, t in zip(self.wrt, tangents, strict=True)]
-        f = _restricted(self.base, primals, self.wrt)
+        f = _restrict(self.base, primals, self.wrt)
         return jax.jvp(f, tuple(p for p, _ in pairs), tuple(t for _, t in pairs))[1]
 
     def pullback(self, flat: Flat, wrt: tuple[int, ...], cts: Flat) -> Flat:
-        if all(i >= self.num_in for i in wrt):  # linear in the tangents: the transpose of the base
+        if all(i >= self.num_in for i in wrt):  # linear in the tangents: transpose of the base
             back = tuple(self.wrt[i - self.num_in] for i in wrt)
             return self.base.pullback(flat[: self.num_in], back, cts)
         return _pullback(self, flat, wrt, cts)
@@ -87,7 +87,7 @@ class _Jvp:
 
 @dataclass(frozen=True)
 class _Vjp:
-    """Cotangents of the arguments in wrt, out of `(primals, cotangents of the outputs)`."""
+    """Maps `(primals, cotangents of the outputs)` to the cotangents of the arguments in wrt."""
 
     base: Any
     num_in: int
@@ -105,11 +105,11 @@ def _num_lanes(flat: Flat) -> int:
     return 0 if 0 in sizes else max(sizes, default=1)
 
 
-def _lane_broadcast(x, lanes: int):
+def _broadcast_lanes(x, lanes: int):
     return jnp.broadcast_to(x, (*x.shape[:-1], lanes))
 
 
-def _restricted(fun: Callable, flat: Flat, wrt: tuple[int, ...]) -> Callable:
+def _restrict(fun: Callable, flat: Flat, wrt: tuple[int, ...]) -> Callable:
     def f(*active):
         full = list(flat)
         for i, x in zip(wrt, active, strict=True):
@@ -121,10 +121,10 @@ def _restricted(fun: Callable, flat: Flat, wrt: tuple[int, ...]) -> Callable:
 
 def _pullback(fun: Callable, flat: Flat, wrt: tuple[int, ...], cts: Flat) -> Flat:
     lanes = _num_lanes((*flat, *cts))
-    f = _restricted(fun, flat, wrt)
-    wide = lambda *active: tuple(_lane_broadcast(y, lanes) for y in f(*active))
-    _, vjp = jax.vjp(wide, *(_lane_broadcast(flat[i], lanes) for i in wrt))
-    return vjp(tuple(_lane_broadcast(ct, lanes) for ct in cts))
+    f = _restrict(fun, flat, wrt)
+    wide = lambda *active: tuple(_broadcast_lanes(y, lanes) for y in f(*active))
+    _, vjp = jax.vjp(wide, *(_broadcast_lanes(flat[i], lanes) for i in wrt))
+    return vjp(tuple(_broadcast_lanes(ct, lanes) for ct in cts))
 
 
 # --- the primitive -------------------------------------------------------------------------------
@@ -143,32 +143,32 @@ def _batch_size(args, batched) -> int | None:
     return next((x.shape[0] for x, b in zip(args, batched, strict=True) if b), None)
 
 
-def _abstract(*args, fun, batched, reduced):
+def _abstract_eval(*args, fun, batched, reduced):
     size = _batch_size(args, batched)
     events = tuple((x.shape[1:] if b else x.shape, jnp.dtype(x.dtype)) for x, b in zip(args, batched, strict=True))
     lead = () if size is None else (size,)
     return [
         core.ShapedArray(shape if r else (*lead, *shape), dtype)
-        for (shape, dtype), r in zip(_event_avals(fun, events), _flags(reduced, fun, events), strict=True)
+        for (shape, dtype), r in zip(_event_avals(fun, events), _reduction_flags(reduced, fun, events), strict=True)
     ]
 
 
-def _flags(reduced, fun, events):
+def _reduction_flags(reduced, fun, events):
     return reduced if reduced else (False,) * len(_event_avals(fun, events))
 
 
 @ft.lru_cache(maxsize=4096)
-def _compiled(fun, batched, reduced):
+def _compile(fun, batched, reduced):
     return jax.jit(ft.partial(lanes_p.bind, fun=fun, batched=batched, reduced=reduced))
 
 
 def _impl(*args, fun, batched, reduced):
-    if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]; jit would come back here
-        return _at_once(*args, fun=fun, batched=batched, reduced=reduced)
-    return _compiled(fun, batched, reduced)(*args)
+    if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]; jit would recurse into this rule
+        return _evaluate_at_once(*args, fun=fun, batched=batched, reduced=reduced)
+    return _compile(fun, batched, reduced)(*args)
 
 
-lanes_p.def_abstract_eval(_abstract)
+lanes_p.def_abstract_eval(_abstract_eval)
 lanes_p.def_impl(_impl)
 
 
@@ -191,20 +191,21 @@ def _transpose(cts, *args, fun, batched, reduced):
     linear = tuple(i for i, x in enumerate(args) if ad.is_undefined_primal(x))
     if all(type(ct) is ad.Zero for ct in cts):
         return [None] * len(args)
-    if isinstance(fun, _Jvp) and all(i >= fun.num_in for i in linear):
+    if isinstance(fun, _Jvp) and all(i >= fun.num_in for i in linear):  # the transpose of a JVP is the VJP of its base
         base, primals = fun.base, args[: fun.num_in]
         num_in, wrt = fun.num_in, tuple(fun.wrt[i - fun.num_in] for i in linear)
     else:
         base, num_in, wrt = fun, len(args), linear
+        # `fun` is linear in these arguments, so that its pullback does not depend on their values
         primals = tuple(jnp.zeros(x.aval.shape, x.aval.dtype) if ad.is_undefined_primal(x) else x for x in args)
-    anyb = any(batched)
+    any_batched = any(batched)
     reduced = reduced or (False,) * len(cts)
     out = lanes_p.bind(
         *primals,
         *(ad.instantiate_zeros(ct) for ct in cts),
         fun=_Vjp(base, num_in, wrt),
-        batched=(*batched[:num_in], *(anyb and not r for r in reduced)),
-        reduced=tuple(anyb and not batched[i] for i in linear),
+        batched=(*batched[:num_in], *(any_batched and not r for r in reduced)),
+        reduced=tuple(any_batched and not batched[i] for i in linear),
     )
     result: list = [None] * len(args)
     for i, ct in zip(linear, out, strict=True):
@@ -216,10 +217,11 @@ def _batch(args, dims, *, fun, batched, reduced):
     args = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]
     size = next(x.shape[0] for x, d in zip(args, dims, strict=True) if d is not None)
     inner = next((x.shape[0 if d is None else 1] for x, d, b in zip(args, dims, batched, strict=True) if b), None)
-    if inner is None:
+    if inner is None:  # the first batch becomes the lanes
         new = tuple(d is not None for d in dims)
         out = lanes_p.bind(*args, fun=fun, batched=new, reduced=())
         return out, [0] * len(out)
+    # a nested batch is merged with the lanes into one axis
     merged, new = [], []
     for x, d, b in zip(args, dims, batched, strict=True):
         if d is None and not b:
@@ -231,7 +233,7 @@ def _batch(args, dims, *, fun, batched, reduced):
         new.append(d is not None or b)
     out = lanes_p.bind(*merged, fun=fun, batched=tuple(new), reduced=())
     out = [y.reshape(size, inner, *y.shape[1:]) for y in out]
-    if reduced:
+    if reduced:  # cotangents are summed over the inner batch only
         out = [y.sum(1) if r else y for y, r in zip(out, reduced, strict=True)]
     return out, [0] * len(out)
 
@@ -248,39 +250,40 @@ def _to_lanes(x, batched: bool):
     return jnp.moveaxis(x, 0, -1) if batched else x[..., None]
 
 
-def _run(call: Callable, args, batched, reduced, valid=None, total=lambda y: y.sum(-1)):
-    """One block: batch-first arguments in, batch-first (or summed) results out."""
+def _evaluate_block(call: Callable, args, batched, reduced, valid=None, sum_lanes=lambda y: y.sum(-1)):
+    """Evaluates one block; arguments and results are batch-first, or summed over the batch if `reduced`."""
     lanes = _batch_size(args, batched)
     out = call(*(_to_lanes(x, b) for x, b in zip(args, batched, strict=True)))
     if lanes is None:
         return [y[..., 0] for y in out]
-    out = [_lane_broadcast(y, lanes) for y in out]
+    out = [_broadcast_lanes(y, lanes) for y in out]
     reduced = reduced or (False,) * len(out)
     if valid is not None:
         out = [jnp.where(valid, y, 0) if r else y for y, r in zip(out, reduced, strict=True)]
-    return [total(y) if r else jnp.moveaxis(y, -1, 0) for y, r in zip(out, reduced, strict=True)]
+    return [sum_lanes(y) if r else jnp.moveaxis(y, -1, 0) for y, r in zip(out, reduced, strict=True)]
 
 
-def _folded(y):
-    """Sums over lanes that are `SUM_LANES` apart."""
+def _fold_lanes(y):
+    """Adds the lanes that are `SUM_LANES` apart."""
     return ft.reduce(operator.add, (y[..., k : k + SUM_LANES] for k in range(0, y.shape[-1], SUM_LANES)))
 
 
-def _at_once(*args, fun, batched, reduced):
-    return _run(fun, args, batched, reduced)
+def _evaluate_at_once(*args, fun, batched, reduced):
+    return _evaluate_block(fun, args, batched, reduced)
 
 
 def _block_size(size: int, event_bytes: int, results: int) -> tuple[int, int]:
-    """Lanes in a block and number of blocks: without padding where the batch has a fitting divisor.
+    """Lanes per block and number of blocks, without padding if the batch has a suitable divisor.
 
-    As many results as a cache has ways, each of a power of two of samples, would begin in the same set of it and evict
-    each other in the loop that reads them side by side: such a batch is padded to another number.
+    If the number of samples is a multiple of `ALIGNED`, all results begin in the same cache set; with at least as many
+    results as the cache has ways they evict each other in the loop that reads them together. Such a batch is padded to
+    another size.
     """
     target = max(SUM_LANES, min(BLOCK_LANES, BLOCK_BYTES // max(event_bytes, 1) // SUM_LANES * SUM_LANES))
     if size <= target:
         return size, 1
     if results >= CACHE_WAYS and size % ALIGNED == 0:
-        blocks = lambda lanes: size // lanes + 1  # one more than needed where lanes divide the batch
+        blocks = lambda lanes: size // lanes + 1  # one more than necessary if lanes divide the batch
         least = max(1, target * 3 // 4 // SUM_LANES) * SUM_LANES
         lanes = min(range(least, target * 3 // 2 + 1, SUM_LANES), key=lambda x: blocks(x) * x)
         return lanes, blocks(lanes)
@@ -292,19 +295,19 @@ def _block_size(size: int, event_bytes: int, results: int) -> tuple[int, int]:
     return lanes, math.ceil(size / lanes)
 
 
-def _in_blocks(*args, fun, batched, reduced):
-    args = jax.lax.optimization_barrier(args)  # XLA's emitter aborts on operands that it could fold to constants
+def _evaluate_in_blocks(*args, fun, batched, reduced):
+    args = jax.lax.optimization_barrier(args)  # XLA's emitter aborts on operands that can be folded to constants
     call = ft.partial(block_p.bind, fun=fun)
     size = _batch_size(args, batched)
     if size is None or size == 0:
-        return _run(call if size is None else fun, args, batched, reduced)
-    outs = _abstract(*args, fun=fun, batched=batched, reduced=())
+        return _evaluate_block(call if size is None else fun, args, batched, reduced)
+    outs = _abstract_eval(*args, fun=fun, batched=batched, reduced=())
     traffic = sum(x.size // x.shape[0] * x.dtype.itemsize for x in outs)
     traffic += sum(x.size // size * x.dtype.itemsize for x, b in zip(args, batched, strict=True) if b)
     reduced = reduced or (False,) * len(outs)
     lanes, blocks = _block_size(size, traffic, len(outs) - sum(reduced))
     if blocks == 1:
-        return _run(call, args, batched, reduced)
+        return _evaluate_block(call, args, batched, reduced)
     pad = blocks * lanes - size
 
     def cut(x):
@@ -317,7 +320,7 @@ def _in_blocks(*args, fun, batched, reduced):
         it = iter(cut_args)
         full = [next(it) if b else x for x, b in zip(args, batched, strict=True)]
         valid = k * lanes + jnp.arange(lanes, dtype=jnp.int32) < size if pad else None
-        out = _run(call, full, batched, reduced, valid, _folded)
+        out = _evaluate_block(call, full, batched, reduced, valid, _fold_lanes)
         sums = [y for y, r in zip(out, reduced, strict=True) if r]
         return [t + s for t, s in zip(totals, sums, strict=True)], [
             y for y, r in zip(out, reduced, strict=True) if not r
@@ -333,11 +336,11 @@ def _in_blocks(*args, fun, batched, reduced):
     ]
 
 
-mlir.register_lowering(lanes_p, mlir.lower_fun(_at_once, multiple_results=True))
-mlir.register_lowering(lanes_p, mlir.lower_fun(_in_blocks, multiple_results=True), platform="cpu")
+mlir.register_lowering(lanes_p, mlir.lower_fun(_evaluate_at_once, multiple_results=True))
+mlir.register_lowering(lanes_p, mlir.lower_fun(_evaluate_in_blocks, multiple_results=True), platform="cpu")
 
 
-# --- the user's side -----------------------------------------------------------------------------
+# --- public interface ----------------------------------------------------------------------------
 
 
 def kernel(fun: Callable, *, pullback: Callable | None = None) -> Callable:
@@ -345,13 +348,13 @@ def kernel(fun: Callable, *, pullback: Callable | None = None) -> Callable:
 
     `args` are pytrees of floating-point arrays; `static` is hashable. The result is a pytree of arrays,
     each with a trailing lane axis. `pullback(static, args, cotangents)`, if given, replaces reverse-mode
-    differentiation of `fun` at first order; it receives and returns lane-last arrays too, and is itself
-    differentiated for higher orders.
+    differentiation of `fun` at first order; it receives and returns lane-last arrays as well and is
+    differentiated itself for higher orders.
     """
 
     def call(static, *args):
         flat, tree = jax.tree.flatten(args)
-        flat = [_strong(x) for x in flat]
+        flat = [_strip_weak_type(x) for x in flat]
         fn = _Fn(fun, static, tree, pullback)
         out = lanes_p.bind(*flat, fun=fn, batched=(False,) * len(flat), reduced=())
         return _out_tree(fn, tuple((x.shape, jnp.dtype(x.dtype)) for x in flat)).unflatten(out)
@@ -365,6 +368,6 @@ def _out_tree(fn: _Fn, avals):
     return jax.tree.structure(jax.eval_shape(ft.partial(fn.fun, fn.static), *args))
 
 
-def _strong(x):
+def _strip_weak_type(x):
     x = jnp.asarray(x)
     return jax.lax.convert_element_type(x, x.dtype)

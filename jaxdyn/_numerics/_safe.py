@@ -1,4 +1,4 @@
-"""Functions whose values and derivatives are finite where the textbook formula is 0/0."""
+"""Functions with finite values and derivatives where the textbook formula is 0/0."""
 
 import jax.numpy as jnp
 
@@ -10,8 +10,8 @@ def safe_norm(x, axis=0):
     return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, squared)))
 
 
-def _series_or(x2, threshold, series, exact):
-    """`series(x^2)` where x^2 is below the threshold, `exact(x)` elsewhere, both branches finite."""
+def _select_series(x2, threshold, series, exact):
+    """`series(x^2)` for x^2 below the threshold, `exact(x)` otherwise; both branches are finite."""
     small = x2 < threshold
     x = jnp.sqrt(jnp.where(small, 1, x2))
     return jnp.where(small, series(jnp.where(small, x2, 0)), exact(x))
@@ -19,12 +19,12 @@ def _series_or(x2, threshold, series, exact):
 
 def sinc(x2):
     """`sin(x)/x` as a function of `x^2`, smooth at zero."""
-    return _series_or(
+    return _select_series(
         x2, 1e-2, lambda y: 1 - y / 6 * (1 - y / 20 * (1 - y / 42 * (1 - y / 72))), lambda x: jnp.sin(x) / x
     )
 
 
 def smooth_sign(x, width):
-    """`tanh(x / width)`: the sign of x, smoothed over a velocity that may be optimised; at zero width the sign."""
+    """`tanh(x / width)`, a smooth approximation of `sign(x)`; exactly `sign(x)` for zero `width`."""
     sharp = width == 0
     return jnp.where(sharp, jnp.sign(x), jnp.tanh(x / jnp.where(sharp, 1, width)))

@@ -38,8 +38,8 @@ def _horner(coefficients, x):
     return y
 
 
-def _reduced(x):
-    """sin and cos by reduction to an octant, accurate to an ulp for arguments that are not large."""
+def _polynomial_sincos(x):
+    """sin and cos by reduction to an octant, accurate to an ulp below `_LARGE`."""
     double = x.dtype == jnp.float64
     parts, sin_c, cos_c = (_HALF_PI_64, _SIN_64, _COS_64) if double else (_HALF_PI_32, _SIN_32, _COS_32)
     n = jnp.round(x * (2 / jnp.pi))
@@ -58,26 +58,26 @@ def _reduced(x):
     )
 
 
-def _library(x):
+def _library_sincos(x):
     return jnp.sin(x), jnp.cos(x)
 
 
-def _on_cpu(x):
+def _cpu_sincos(x):
     large = _LARGE_64 if x.dtype == jnp.float64 else _LARGE_32
-    return jax.lax.cond(jnp.all(jnp.abs(x) < large), _reduced, _library, x)
+    return jax.lax.cond(jnp.all(jnp.abs(x) < large), _polynomial_sincos, _library_sincos, x)
 
 
 @jax.custom_jvp
 def sincos(x):
     """`(sin x, cos x)` with one argument reduction for both.
 
-    XLA on CPU calls the scalar C library for double precision, 17 ns an angle, more than all the other
-    arithmetic of a link; this takes about 2 ns. Large angles go to the library, all of an array
-    together. Other platforms use their own functions.
+    XLA on CPU calls the scalar C library for double precision: 17 ns per angle, more than all other
+    arithmetic of a link. This function takes about 2 ns. An array with a large angle is evaluated by the
+    library as a whole. Other platforms use their own functions.
     """
     if x.dtype not in (jnp.float32, jnp.float64):
-        return _library(x)
-    return jax.lax.platform_dependent(x, cpu=_on_cpu, default=_library)
+        return _library_sincos(x)
+    return jax.lax.platform_dependent(x, cpu=_cpu_sincos, default=_library_sincos)
 
 
 @sincos.defjvp

@@ -1,4 +1,4 @@
-"""Friction of joints, drives and electric motors: parts of a `System`, with their numbers as leaves."""
+"""Drives, electric motors, geared rotors and joint friction: parts of a `System` whose numbers are leaves."""
 
 from jaxdyn.actuators._drive import Drive as Drive
 from jaxdyn.actuators._drive import drive as drive

@@ -1,29 +1,38 @@
-"""Rotors that spin with a joint and are carried by its parent link."""
-
-from typing import Any
+"""Rotors of geared motors on the parent link of a joint."""
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import Continuous, Revolute
-from jaxdyn.model import Model
-from jaxdyn.model._edits import to_builder
+from jaxdyn.model import Model, to_builder
 from jaxdyn.spatial import Inertia
 
 
-def add_rotor(model: Model, joint: str, *, gear: Any, inertia: Any, mass: Any = 0.0, name: str | None = None) -> Model:
-    """The model with the rotor of a geared motor on a revolute joint, as a link of its own.
+def add_rotor(
+    model: Model, joint: str, *, gear: ArrayLike, inertia: ArrayLike, mass: ArrayLike = 0.0, name: str | None = None
+) -> Model:
+    """The model with the rotor of a geared motor on a revolute joint as a separate link.
 
-    The rotor is carried by the joint's parent link and turns `gear` times as fast as the joint about the same axis, so
-    that its spin `w_parent + gear v` couples the two: for a planar elbow the mass matrix grows by
-    `J [[1, gear], [gear, gear^2]]`. A reflected `armature` has the last entry alone (Murphy, Wen and Saridis 1990).
-    It is a thin disc of `inertia` J about its axis, kg m^2, half of that across, and `mass`, kg, zero where the
-    parent's mass includes it. Gear, inertia and placement are leaves; the link is called `<joint>_rotor`.
+    The rotor is mounted on the parent link of the joint and turns `gear` times as fast as the joint about the same
+    axis. Its spin `w_parent + gear v` couples the two bodies: for a planar elbow the mass matrix grows by
+    `J [[1, gear], [gear, gear^2]]`, of which a reflected `armature` has the last entry only (Murphy, Wen and Saridis
+    1990).
+
+    Arguments:
+
+    * `model`, `joint`: the robot and the name of a revolute or continuous joint; another type raises `ModelError`
+    * `gear`: rotor velocity per joint velocity
+    * `inertia`: J of the rotor, a thin disc, about its axis, kg m^2; half of that about its diameters
+    * `mass`: kg; zero where the mass of the parent link includes the rotor
+    * `name`: name of the new link, by default `<joint>_rotor`
+
+    Gear, inertia and placement are leaves of the new model.
     """
     view = model.joint(joint)
     if not isinstance(view.joint, Revolute | Continuous):
         kind = type(view.joint).__name__
-        raise ModelError(f"add_rotor: joint {joint!r} is {kind}; a rotor goes with a revolute joint")
+        raise ModelError(f"add_rotor: joint {joint!r} is {kind}; a rotor needs a revolute or continuous joint")
     index = view.index
     parent = model.topology.parents[index]
     name = f"{joint}_rotor" if name is None else name

@@ -1,30 +1,11 @@
-"""Constraints by Lagrange multipliers: closed chains, surfaces, prescribed and rolling motion.
+"""Constraints by Lagrange multipliers: closed loops, surfaces, prescribed motion and rolling.
 
-`constrained_dynamics` is the entry; `ConstrainedMotion` takes constraints into a simulation.
+`constrained_dynamics` computes accelerations and multipliers; `ConstrainedMotion` simulates constrained robots.
 """
 
 from jaxdyn.constraints._assemble import Assembly as Assembly
 from jaxdyn.constraints._assemble import AssemblyStatus as AssemblyStatus
 from jaxdyn.constraints._assemble import assemble as assemble
-from jaxdyn.constraints._closures import CylindricalClosure as CylindricalClosure
-from jaxdyn.constraints._closures import Distance as Distance
-from jaxdyn.constraints._closures import PlanarClosure as PlanarClosure
-from jaxdyn.constraints._closures import PointClosure as PointClosure
-from jaxdyn.constraints._closures import PrismaticClosure as PrismaticClosure
-from jaxdyn.constraints._closures import RevoluteClosure as RevoluteClosure
-from jaxdyn.constraints._closures import WeldClosure as WeldClosure
-from jaxdyn.constraints._contract import AbstractConstraint as AbstractConstraint
-from jaxdyn.constraints._contract import AbstractHolonomic as AbstractHolonomic
-from jaxdyn.constraints._contract import AbstractNonholonomic as AbstractNonholonomic
-from jaxdyn.constraints._contract import Moving as Moving
-from jaxdyn.constraints._contract import Placed as Placed
-from jaxdyn.constraints._coordinates import Holonomic as Holonomic
-from jaxdyn.constraints._coordinates import JointCoupling as JointCoupling
-from jaxdyn.constraints._coordinates import OnSurface as OnSurface
-from jaxdyn.constraints._coordinates import Pfaffian as Pfaffian
-from jaxdyn.constraints._coordinates import PrescribedCoordinate as PrescribedCoordinate
-from jaxdyn.constraints._coordinates import PrescribedFrame as PrescribedFrame
-from jaxdyn.constraints._described import described_constraints as described_constraints
 from jaxdyn.constraints._dynamics import ConstrainedDynamics as ConstrainedDynamics
 from jaxdyn.constraints._dynamics import ConstraintStatus as ConstraintStatus
 from jaxdyn.constraints._dynamics import Impulse as Impulse
@@ -33,8 +14,6 @@ from jaxdyn.constraints._dynamics import constrained_dynamics as constrained_dyn
 from jaxdyn.constraints._dynamics import constrained_inverse_dynamics as constrained_inverse_dynamics
 from jaxdyn.constraints._dynamics import impulse as impulse
 from jaxdyn.constraints._dynamics import mobility as mobility
-from jaxdyn.constraints._ends import End as End
-from jaxdyn.constraints._kkt import KKT as KKT
 from jaxdyn.constraints._motion import AbstractStabilisation as AbstractStabilisation
 from jaxdyn.constraints._motion import Baumgarte as Baumgarte
 from jaxdyn.constraints._motion import ConstrainedMotion as ConstrainedMotion
@@ -43,12 +22,33 @@ from jaxdyn.constraints._motion import Projection as Projection
 from jaxdyn.constraints._reduced import ReducedDynamics as ReducedDynamics
 from jaxdyn.constraints._reduced import constrained_task_space_dynamics as constrained_task_space_dynamics
 from jaxdyn.constraints._reduced import reduced_dynamics as reduced_dynamics
-from jaxdyn.constraints._rolling import BallOnPlane as BallOnPlane
-from jaxdyn.constraints._rolling import DiscOnPlane as DiscOnPlane
-from jaxdyn.constraints._rolling import KnifeEdge as KnifeEdge
-from jaxdyn.constraints._rolling import RollingBall as RollingBall
-from jaxdyn.constraints._rolling import RollingDisc as RollingDisc
 from jaxdyn.constraints._systems import carried_state as carried_state
 from jaxdyn.constraints._systems import common_load as common_load
 from jaxdyn.constraints._systems import gripping_load as gripping_load
 from jaxdyn.constraints._systems import on_surface as on_surface
+from jaxdyn.constraints.contract import AbstractConstraint as AbstractConstraint
+from jaxdyn.constraints.contract import AbstractHolonomic as AbstractHolonomic
+from jaxdyn.constraints.contract import AbstractNonholonomic as AbstractNonholonomic
+from jaxdyn.constraints.contract import Configuration as Configuration
+from jaxdyn.constraints.contract import KinematicState as KinematicState
+from jaxdyn.constraints.evaluation import KKT as KKT
+from jaxdyn.constraints.types import BallOnPlane as BallOnPlane
+from jaxdyn.constraints.types import CylindricalClosure as CylindricalClosure
+from jaxdyn.constraints.types import DiscOnPlane as DiscOnPlane
+from jaxdyn.constraints.types import Distance as Distance
+from jaxdyn.constraints.types import End as End
+from jaxdyn.constraints.types import Holonomic as Holonomic
+from jaxdyn.constraints.types import JointCoupling as JointCoupling
+from jaxdyn.constraints.types import KnifeEdge as KnifeEdge
+from jaxdyn.constraints.types import OnSurface as OnSurface
+from jaxdyn.constraints.types import Pfaffian as Pfaffian
+from jaxdyn.constraints.types import PlanarClosure as PlanarClosure
+from jaxdyn.constraints.types import PointClosure as PointClosure
+from jaxdyn.constraints.types import PrescribedCoordinate as PrescribedCoordinate
+from jaxdyn.constraints.types import PrescribedFrame as PrescribedFrame
+from jaxdyn.constraints.types import PrismaticClosure as PrismaticClosure
+from jaxdyn.constraints.types import RevoluteClosure as RevoluteClosure
+from jaxdyn.constraints.types import RollingBall as RollingBall
+from jaxdyn.constraints.types import RollingDisc as RollingDisc
+from jaxdyn.constraints.types import WeldClosure as WeldClosure
+from jaxdyn.constraints.types import described_constraints as described_constraints

@@ -1,33 +1,42 @@
-"""The state on the constraints that is nearest to a rough one."""
+"""Loop assembly: the state on the constraints that is nearest to an initial guess."""
 
 import enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ConvergenceError, check_shape
 from jaxdyn._types import Array, Float, Int
-from jaxdyn.constraints._dynamics import ConstraintStatus, factorised, solve_status
-from jaxdyn.constraints._evaluate import as_constraints, evaluated, holonomic_rows, linearised, residuals, row_slices
-from jaxdyn.constraints._kkt import KKT
+from jaxdyn.constraints._dynamics import ConstraintStatus, factorise_constraints, solve_status
+from jaxdyn.constraints.contract import ConstraintSet
+from jaxdyn.constraints.evaluation import (
+    KKT,
+    as_constraints,
+    constraint_kinematics,
+    constraint_residuals,
+    holonomic_rows,
+    linearise_constraints,
+    row_slices,
+)
 from jaxdyn.kinematics import configuration_velocity, difference, integrate
 from jaxdyn.model import Model
 
 
 class AssemblyStatus(enum.IntEnum):
-    """How an assembly ended."""
+    """Outcome of an assembly."""
 
     CLOSED = 0
-    #: no step brings the constraints closer together: they cannot be met near here
+    #: no step reduces the residuals: the constraints cannot be satisfied near the initial guess
     CANNOT_CLOSE = 1
-    #: it was still improving after the last allowed step
+    #: the residuals were still decreasing at the last allowed step
     MAX_STEPS = 2
-    #: the start or the model has a number that is not finite
+    #: the initial guess or the model has entries that are not finite
     NOT_FINITE = 3
-    #: the pose is closed, but no velocity in it meets all rates that the constraints ask for
+    #: the configuration satisfies the constraints, but no velocity satisfies `A v = b`
     CANNOT_MOVE = 4
 
 
@@ -36,63 +45,91 @@ class Assembly(eqx.Module):
 
     q: Float[Array, " nq"]
     v: Float[Array, " nv"]
-    #: largest entry of each constraint's residual and of what it misses in rate, in the order of `names`
+    #: largest entry of the residual and of the rate error of each constraint, in the order of `names`
     errors: Float[Array, " constraints"]
     steps: Int[Array, ""]
     #: an `AssemblyStatus`
     status: Int[Array, ""]
-    #: whether q is the nearest closed pose, and not only one near by
-    nearest: Any
+    #: True if q is a local minimum of the distance; False if it is only one solution near the initial guess
+    nearest: Array
     names: tuple[str, ...] = eqx.field(static=True)
 
     def checked(self) -> "Assembly":
-        """This result, or `ConvergenceError` naming the closure at fault; for concrete values."""
+        """Returns this result, or raises `ConvergenceError` naming the constraint with the largest error.
+
+        For concrete values only.
+        """
         status, errors = np.atleast_1d(self.status), np.atleast_2d(self.errors)
         failed = np.flatnonzero(status != AssemblyStatus.CLOSED)
         if failed.size:
             first = failed[0]
             worst = int(np.argmax(errors[first]))
             raise ConvergenceError(
-                f"{self.names[worst]!r} does not close: it is off by {errors[first, worst]:.3g} after "
+                f"{self.names[worst]!r} does not close: its error is {errors[first, worst]:.3g} after "
                 f"{int(np.atleast_1d(self.steps)[first])} steps ({AssemblyStatus(int(status[first])).name}"
-                f"{f', {failed.size} of {status.size} starts' if status.size > 1 else ''}). "
-                "Start nearer to a closed pose, or check the lengths and frames of that closure."
+                f"{f', {failed.size} of {status.size} samples' if status.size > 1 else ''}). "
+                "Start nearer to a closed configuration, or check the lengths and frames of this closure."
             )
         return self
 
 
 class _State(NamedTuple):
-    q: Any
-    g: Any
-    damping: Any
-    step: Any
-    stuck: Any
-    near: Any
+    q: Float[Array, " nq"]
+    #: residuals
+    g: Float[Array, " rows"]
+    damping: Float[Array, ""]
+    step: Int[Array, ""]
+    stuck: Array
+    near: Array
 
 
 def assemble(
     model: Model,
-    constraints: Any,
+    constraints: ConstraintSet,
     q: Float[Array, " nq"],
     v: Float[Array, " nv"] | None = None,
     *,
-    t: Any = 0.0,
+    t: ArrayLike = 0.0,
     tolerance: float | None = None,
     max_steps: int = 100,
 ) -> Assembly:
-    """The nearest state on the constraints: the least `|difference(q, start)|^2` with `g(q, t) = 0`, and v in it.
+    """Finds the state on the constraints that is nearest to an initial guess.
 
-    Levenberg and Marquardt's steps `dq = -A^T (A A^T + mu 1)^-1 g` close the loops, until the largest entry of g is
-    below `tolerance` (by default 1e3 eps), with mu growing while steps do not help. From there
+        minimise |difference(q, guess)|^2  subject to  g(q, t) = 0;    then v nearest in the metric of M with A v = b
 
-        dq = s (1 - A^+ A) difference(q, start) - A^+ g
+    Arguments:
 
-    goes along the constraint to the nearest pose, s being halved when it overshoots; nearest in the neighbourhood,
-    rad and m counting alike. Where `max_steps` of these do not get there, as from starts that are about equally far
-    from several poses, the pose that was closed first is returned and `nearest` is False. Velocities are those nearest
-    in the metric of M.
+    * `constraints`: one constraint or a sequence of them.
+    * `q`, `v`: initial guess, `(nq,)` and `(nv,)`; v is zero by default. Distances in rad and m are added as numbers.
+    * `t`: time, s, for constraints that depend on it.
+    * `tolerance`: largest residual, rad or m, by default `1e3 eps`.
+    * `max_steps`: iterations of each of the two phases.
 
-    The result is differentiable in q, v, the model and the constraints: implicitly, by the conditions of that minimum.
+    Returns an `Assembly`; `checked()` raises `ConvergenceError` if a constraint cannot be satisfied. First
+    Levenberg-Marquardt steps `dq = -A^T (A A^T + mu 1)^-1 g` close the loops, with mu increased after steps that do
+    not reduce g. Then the steps
+
+        dq = s (1 - A^+ A) difference(q, guess) - A^+ g
+
+    move along the constraint to the local minimum of the distance, with s halved after an overshoot. If this phase does
+    not converge, as from guesses that are about equally far from several configurations, the result is the closed
+    configuration of the first phase and `nearest` is False.
+
+    The result is differentiable with respect to q, v, the model and the constraint parameters, by the implicit function
+    theorem at the minimum.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    import jaxdyn.constraints as jc
+
+    b = jd.ModelBuilder()
+    b.add_link("x", "world", jd.joints.Prismatic((1, 0, 0)))
+    model = b.add_link("point", "x", jd.joints.Prismatic((0, 0, 1)), jd.spatial.point_mass(1.0)).build()
+    rod = jc.Distance("rod", "world", "point", 1.0)
+    state = jc.assemble(model, rod, jnp.array([3.0, 4.0])).checked()
+    assert jnp.abs(state.q - jnp.array([0.6, 0.8])).max() < 1e-5
+    ```
     """
     constraints = as_constraints(constraints)
     q = check_shape("q", q, (model.nq,))
@@ -100,47 +137,48 @@ def assemble(
     tolerance = 1e3 * float(jnp.finfo(q.dtype).eps) if tolerance is None else tolerance
     rows = holonomic_rows(model, constraints)
     frozen = jax.lax.stop_gradient((model, constraints, q, t))
-    end = _closed(*frozen, rows, tolerance, max_steps)
-    end = _approached(*frozen, end, rows, tolerance, max_steps)
-    closed = _settled(model, constraints, q, t, jax.lax.stop_gradient(end.q))
-    kkt, drift = factorised(model, constraints, closed, t=t)
+    end = _close_loops(*frozen, rows, tolerance, max_steps)
+    end = _approach_start(*frozen, end, rows, tolerance, max_steps)
+    closed = _nearest_pose(model, constraints, q, t, jax.lax.stop_gradient(end.q))
+    kkt, drift = factorise_constraints(model, constraints, closed, t=t)
     velocity, _ = kkt.project(v, drift)
     rate = kkt.jacobian @ velocity - drift
     slices = row_slices(model, constraints)
     worst = [jnp.max(jnp.abs(jnp.append(end.g[s], rate[s])), initial=0) for s in slices.values()]
     errors = jnp.stack(worst) if worst else jnp.zeros(0, q.dtype)
-    status = _status(end, tolerance, solve_status(kkt, velocity, drift))
+    status = _assembly_status(end, tolerance, solve_status(kkt, velocity, drift))
     return Assembly(closed, velocity, errors, end.step, status, end.near, tuple(slices))
 
 
-def _status(end: _State, tolerance, moves):
+def _assembly_status(end: _State, tolerance, velocity_status):
     code = AssemblyStatus
-    fine = jnp.max(jnp.abs(end.g), initial=0) <= tolerance
+    closed = jnp.max(jnp.abs(end.g), initial=0) <= tolerance
     status = jnp.where(end.stuck, code.CANNOT_CLOSE, code.MAX_STEPS)
-    status = jnp.where(fine, jnp.where(moves == ConstraintStatus.CONTRADICTORY, code.CANNOT_MOVE, code.CLOSED), status)
-    sound = jnp.isfinite(end.g).all() & jnp.isfinite(end.q).all() & (moves != ConstraintStatus.NOT_FINITE)
-    return jnp.where(sound, status, code.NOT_FINITE).astype(jnp.int32)
+    end_closed = jnp.where(velocity_status == ConstraintStatus.CONTRADICTORY, code.CANNOT_MOVE, code.CLOSED)
+    status = jnp.where(closed, end_closed, status)
+    finite = jnp.isfinite(end.g).all() & jnp.isfinite(end.q).all() & (velocity_status != ConstraintStatus.NOT_FINITE)
+    return jnp.where(finite, status, code.NOT_FINITE).astype(jnp.int32)
 
 
-def _closed(model: Model, constraints, q, t, rows, tolerance, max_steps: int) -> _State:
-    """Levenberg and Marquardt on the configuration manifold."""
+def _close_loops(model: Model, constraints, q, t, rows, tolerance, max_steps: int) -> _State:
+    """Levenberg-Marquardt iterations on the configuration manifold until `g = 0`."""
     error = lambda g: jnp.max(jnp.abs(g), initial=0)
     one = lambda x: jnp.asarray(x, q.dtype)
 
-    def going(s: _State):
+    def is_running(s: _State):
         return (error(s.g) > tolerance) & (s.step < max_steps) & ~s.stuck & jnp.isfinite(s.g).all()
 
-    def at(q):
-        return evaluated(model, t, q, jnp.zeros(model.nv, q.dtype))
+    def kinematics(q):
+        return constraint_kinematics(model, t, q, jnp.zeros(model.nv, q.dtype))
 
     def step(s: _State):
-        a = linearised(model, constraints, at(s.q))[0] * jnp.asarray(rows[:, None], q.dtype)
+        a = linearise_constraints(model, constraints, kinematics(s.q))[0] * jnp.asarray(rows[:, None], q.dtype)
         gram = a @ a.T
         lift = s.damping * (jnp.trace(gram) / max(len(rows), 1)) + jnp.finfo(q.dtype).eps
         dq = -a.T @ jnp.linalg.solve(gram + lift * jnp.eye(len(rows), dtype=q.dtype), s.g)
         dq = dq / jnp.maximum(1, jnp.max(jnp.abs(dq)))
         trial = integrate(model, s.q, dq)
-        g = residuals(model, constraints, at(trial))
+        g = constraint_residuals(model, constraints, kinematics(trial))
         better = g @ g < s.g @ s.g
         return _State(
             jnp.where(better, trial, s.q),
@@ -152,76 +190,80 @@ def _closed(model: Model, constraints, q, t, rows, tolerance, max_steps: int) ->
         )
 
     no = jnp.asarray(False)
-    start = _State(q, residuals(model, constraints, at(q)), one(1e-6), jnp.zeros((), jnp.int32), no, no)
-    return jax.lax.while_loop(going, step, start) if len(rows) else start
+    start = _State(
+        q, constraint_residuals(model, constraints, kinematics(q)), one(1e-6), jnp.zeros((), jnp.int32), no, no
+    )
+    return jax.lax.while_loop(is_running, step, start) if len(rows) else start
 
 
-def _approached(model: Model, constraints, q, t, end: _State, rows, tolerance, max_steps: int) -> _State:
-    """From a closed pose along the constraint to the one nearest to q; `damping` holds `1 / s`."""
+def _approach_start(model: Model, constraints, q, t, end: _State, rows, tolerance, max_steps: int) -> _State:
+    """Moves along the constraint from a closed configuration to the one nearest to q; `damping` holds `1 / s`."""
     if not len(rows):
         return end._replace(near=jnp.asarray(True))
     error = lambda g: jnp.max(jnp.abs(g), initial=0)
-    most = end.step + max_steps
+    last_step = end.step + max_steps
 
     def step(carry):
         s, size = carry
-        x = evaluated(model, t, s.q, jnp.zeros(model.nv, q.dtype))
-        kkt = KKT.of(jnp.eye(model.nv, dtype=q.dtype), _holonomic(model, constraints, x, rows))
-        g, away = residuals(model, constraints, x), difference(model, s.q, q)
-        along = away - kkt.least(kkt.jacobian @ away)
-        there = (error(g) <= tolerance) & (error(along) <= tolerance**0.75)
+        x = constraint_kinematics(model, t, s.q, jnp.zeros(model.nv, q.dtype))
+        kkt = KKT.factorise(jnp.eye(model.nv, dtype=q.dtype), _holonomic_jacobian(model, constraints, x, rows))
+        g, away = constraint_residuals(model, constraints, x), difference(model, s.q, q)
+        along = away - kkt.minimum_norm(kkt.jacobian @ away)
+        converged = (error(g) <= tolerance) & (error(along) <= tolerance**0.75)
         inverse = jnp.where(error(along) > size, 2 * s.damping, s.damping)
-        dq = along / inverse - kkt.least(g)
+        dq = along / inverse - kkt.minimum_norm(g)
         dq = dq / jnp.maximum(1, error(dq))
-        moved = jnp.where(there, s.q, integrate(model, s.q, dq))
-        return _State(moved, g, inverse, s.step + ~there, s.stuck, there), error(along)
+        q_next = jnp.where(converged, s.q, integrate(model, s.q, dq))
+        return _State(q_next, g, inverse, s.step + ~converged, s.stuck, converged), error(along)
 
-    going = lambda c: (error(end.g) <= tolerance) & ~c[0].near & (c[0].step < most) & jnp.isfinite(c[0].g).all()
+    is_running = lambda c: (
+        (error(end.g) <= tolerance) & ~c[0].near & (c[0].step < last_step) & jnp.isfinite(c[0].g).all()
+    )
     first = end._replace(damping=jnp.ones_like(end.damping)), jnp.asarray(jnp.inf, q.dtype)
-    final, _ = jax.lax.while_loop(going, step, first)
+    final, _ = jax.lax.while_loop(is_running, step, first)
     keep = lambda new, old: jnp.where(final.near, new, old)
     return final._replace(q=keep(final.q, end.q), g=keep(final.g, end.g))
 
 
-def _holonomic(model: Model, constraints, x, rows):
-    return linearised(model, constraints, x)[0] * jnp.asarray(rows[:, None], x.v.dtype)
+def _holonomic_jacobian(model: Model, constraints, x, rows):
+    return linearise_constraints(model, constraints, x)[0] * jnp.asarray(rows[:, None], x.v.dtype)
 
 
 @eqx.filter_custom_jvp
-def _settled(model: Model, constraints, q, t, closed):
-    """`closed`, as the pose nearest to q."""
+def _nearest_pose(model: Model, constraints, q, t, closed):
+    """Returns `closed` with the derivatives of the configuration nearest to q."""
     return closed
 
 
-@_settled.def_jvp
-def _settled_jvp(primals, tangents):
+@_nearest_pose.def_jvp
+def _nearest_pose_jvp(primals, tangents):
     """From `F = A^T lambda - difference(closed, q) = 0` and `g = 0`, with H = dF: `H u + A^T mu = -dF`, `A u = -dg`."""
     model, constraints, q, t, _ = primals
-    closed = _settled(*primals)
+    closed = _nearest_pose(*primals)
     rows = holonomic_rows(model, constraints)
     parameters = model, constraints, q, t
     zeros = jax.tree.map(jnp.zeros_like, eqx.filter(parameters, eqx.is_inexact_array))
-    moved = eqx.combine(tangents[:4], zeros)
+    directions = eqx.combine(tangents[:4], zeros)
 
     def conditions(e, model, constraints, q, t):
         here = integrate(model, closed, e)
-        x = evaluated(model, t, here, jnp.zeros_like(e))
-        a = _holonomic(model, constraints, x, rows)
-        return a, residuals(model, constraints, x), difference(model, here, q)
+        x = constraint_kinematics(model, t, here, jnp.zeros_like(e))
+        a = _holonomic_jacobian(model, constraints, x, rows)
+        return a, constraint_residuals(model, constraints, x), difference(model, here, q)
 
     still = jnp.zeros(model.nv, q.dtype)
     a, _, away = conditions(still, *parameters)
-    kkt = KKT.of(jnp.eye(model.nv, dtype=q.dtype), a)
+    kkt = KKT.factorise(jnp.eye(model.nv, dtype=q.dtype), a)
     multipliers = kkt.inverse @ away
 
-    def pull(*at):
-        a, g, away = conditions(*at)
+    def optimality(*point):
+        a, g, away = conditions(*point)
         return a.T @ multipliers - away, g
 
-    hessian = jax.jacfwd(lambda e: pull(e, *parameters)[0])(still)
-    _, (force, gap) = eqx.filter_jvp(lambda *p: pull(still, *p), parameters, moved)
-    along = jnp.eye(model.nv, dtype=q.dtype) - kkt.least(a)
-    back = -kkt.least(gap)
+    hessian = jax.jacfwd(lambda e: optimality(e, *parameters)[0])(still)
+    _, (force, gap) = eqx.filter_jvp(lambda *p: optimality(still, *p), parameters, directions)
+    along = jnp.eye(model.nv, dtype=q.dtype) - kkt.minimum_norm(a)
+    back = -kkt.minimum_norm(gap)
     reduced = along @ hessian @ along + jnp.eye(model.nv, dtype=q.dtype) - along
     u = back - along @ jnp.linalg.solve(reduced, along @ (force + hessian @ back))
     return closed, configuration_velocity(model, closed, u)

@@ -1,42 +1,51 @@
-"""Accelerations and multipliers of a constrained robot, and the questions asked the other way round."""
+"""Forward and inverse dynamics, impulses and degrees of freedom of constrained robots."""
 
 import enum
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import check_shape
 from jaxdyn._numerics import default_tolerance, pseudo_inverse
 from jaxdyn._types import Array, Float, Int
-from jaxdyn.constraints._evaluate import as_constraints, bias, constraint_wrenches, evaluated, linearised, row_slices
-from jaxdyn.constraints._kkt import KKT
-from jaxdyn.dynamics import bias_forces, mass_matrix, rnea
+from jaxdyn.constraints.contract import ConstraintSet
+from jaxdyn.constraints.evaluation import (
+    KKT,
+    as_constraints,
+    constraint_kinematics,
+    constraint_wrenches,
+    linearise_constraints,
+    row_slices,
+    solve_constrained_motion,
+)
+from jaxdyn.dynamics import mass_matrix, rnea
 from jaxdyn.model import Model
 
 
 class ConstraintStatus(enum.IntEnum):
-    """How a constrained solve ended."""
+    """Outcome of a solve for constrained motion."""
 
     SOLVED = 0
-    #: no acceleration meets all rows: the constraints contradict each other
+    #: no acceleration satisfies all constraints: they are inconsistent
     CONTRADICTORY = 1
-    #: the state, the model or the mass matrix is not finite
+    #: the state, the model or the mass matrix has entries that are not finite
     NOT_FINITE = 2
-    #: coordinates of the constraint do not tell its motions apart here (`reduced_dynamics`)
+    #: the Jacobian of the chart is rank-deficient (`reduced_dynamics`)
     SINGULAR_CHART = 3
 
 
 class ConstrainedDynamics(eqx.Module):
     """Result of `constrained_dynamics`."""
 
+    #: generalised accelerations
     a: Float[Array, " nv"]
-    #: one a row, the shortest that give this acceleration
+    #: Lagrange multipliers, of least norm where constraints are redundant
     multipliers: Float[Array, " rows"]
-    #: what the constraints do to the links, (moment, force) in link axes about the link's origin
+    #: constraint wrenches on the links, (moment, force) in link axes about the link's origin
     wrenches: Float[Array, "links 6"]
-    #: what they do to coordinates that are constrained directly
+    #: constraint efforts on coordinates that are constrained directly
     efforts: Float[Array, " nv"]
     #: number of independent rows
     rank: Int[Array, ""]
@@ -46,48 +55,73 @@ class ConstrainedDynamics(eqx.Module):
     rows: tuple[tuple[str, slice], ...] = eqx.field(static=True)
 
     def multiplier(self, name: str):
-        """The rows of one constraint."""
+        """The multipliers of one constraint, by its name."""
         return self.multipliers[..., dict(self.rows)[name]]
 
 
-def factorised(model: Model, constraints, q, *, t=0.0, tolerance=None) -> tuple[KKT, Any]:
-    """`KKT` at q, and b of `A v = b`."""
-    still = evaluated(model, t, q, jnp.zeros(model.nv, q.dtype))
-    jacobian, drift = linearised(model, as_constraints(constraints), still)
-    return KKT.of(mass_matrix(model, q), jacobian, tolerance), drift
+def factorise_constraints(
+    model: Model, constraints, q, *, t: ArrayLike = 0.0, tolerance: ArrayLike | None = None
+) -> tuple[KKT, Array]:
+    """The `KKT` factorisation at q, and b of `A v = b`."""
+    still = constraint_kinematics(model, t, q, jnp.zeros(model.nv, q.dtype))
+    jacobian, drift = linearise_constraints(model, as_constraints(constraints), still)
+    return KKT.factorise(mass_matrix(model, q), jacobian, tolerance), drift
 
 
 def constrained_dynamics(
     model: Model,
-    constraints: Any,
+    constraints: ConstraintSet,
     q: Float[Array, " nq"],
     v: Float[Array, " nv"],
     tau: Float[Array, " nv"],
     external: Float[Array, "links 6"] | None = None,
     *,
-    t: Any = 0.0,
-    correction: Any = None,
-    tolerance: Any = None,
+    t: ArrayLike = 0.0,
+    correction: Float[Array, " rows"] | None = None,
+    tolerance: ArrayLike | None = None,
 ) -> ConstrainedDynamics:
-    """Accelerations and multipliers of a robot under constraints.
+    """Forward dynamics under constraints: accelerations and Lagrange multipliers.
 
-        M a + h = tau + J^T external + A^T lambda,    A a + gamma = correction (zero by default)
+        M a + h = tau + J^T external + A^T lambda,    A a + gamma = correction
 
-    `gamma` has every term of `Adot v - bdot`. Where rows depend on each other, the acceleration is unique all the
-    same and lambda is the shortest one; `rank` counts independent rows: singular values of `L^-1 A^T`, `M = L L^T`,
-    above `tolerance` of the largest, by default 4 sqrt(eps). Derivatives hold where the rank is locally constant; at
-    a pose where it drops, those of the remaining rows are given, and the acceleration is that of least `|a - a_free|`
-    in the metric of M among those which the remaining rows allow.
+    `gamma = Adot v - bdot`, with every term. Arguments:
 
-    Murray, Li and Sastry 1994, section 6.1; Featherstone 2008, section 8.3; Udwadia and Kalaba 1992 for the rest.
+    * `constraints`: one constraint or a sequence of them, with unique names.
+    * `q`, `v`: state, `(nq,)` and `(nv,)`. It should satisfy the constraints (`assemble`).
+    * `tau`: generalised forces `(nv,)`, N m or N.
+    * `external`: wrenches on the links `(links, 6)` in link axes.
+    * `t`: time, s, for constraints that depend on it.
+    * `correction`: second derivative of the residuals, `(rows,)`, for constraint stabilisation; zero by default.
+    * `tolerance`: singular values of `L^-1 A^T`, `M = L L^T`, below this fraction of the largest count as zero; by
+      default `4 sqrt(eps)`.
+
+    Returns a `ConstrainedDynamics`. With redundant constraints the acceleration is still unique and lambda is the
+    multiplier of least norm; `rank` counts the independent rows. Derivatives are valid where the rank is locally
+    constant. At a pose where the rank drops, the result is that of the remaining rows: the acceleration nearest, in the
+    metric of M, to the unconstrained one. Inconsistent constraints give the status `CONTRADICTORY`. Raises `ShapeError`
+    for arrays of wrong shape and `ModelError` for duplicate names.
+
+    Murray, Li and Sastry 1994, section 6.1; Featherstone 2008, section 8.3; Udwadia and Kalaba 1992 for redundant
+    constraints.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    import jaxdyn.constraints as jc
+
+    model = jd.robots.pendulum()
+    motor = jc.PrescribedCoordinate("motor", model.joint_names[0], lambda t: 0.5 * t**2)
+    d = jc.constrained_dynamics(model, motor, jnp.zeros(1), jnp.zeros(1), jnp.zeros(1))
+    assert abs(d.a[0] - 1.0) < 1e-12  # rad/s^2
+    torque = d.multiplier("motor")  # N m
+    ```
     """
     constraints = as_constraints(constraints)
     q, v, tau = (check_shape(n, x, (s,)) for n, x, s in zip("q v tau".split(), (q, v, tau), _sizes(model), strict=True))
-    x = evaluated(model, t, q, v)
-    kkt = KKT.of(mass_matrix(model, q), linearised(model, constraints, x)[0], tolerance)
-    gamma = bias(model, constraints, x)
-    target = -gamma if correction is None else correction - gamma
-    a, multipliers = kkt.solve(tau - bias_forces(model, q, v, external), target)
+    solution = solve_constrained_motion(
+        model, constraints, t, q, v, tau, external, correction=lambda _: correction, tolerance=tolerance
+    )
+    a, multipliers, target, kkt, x = solution
     wrenches, efforts = constraint_wrenches(model, constraints, x, multipliers)
     rows = tuple(row_slices(model, constraints).items())
     status = solve_status(kkt, a, target)
@@ -99,7 +133,7 @@ def _sizes(model: Model):
 
 
 def solve_status(kkt: KKT, a, target):
-    """A `ConstraintStatus`: whether a is finite and `A a` what it should be."""
+    """A `ConstraintStatus`: checks that a is finite and `A a = target`."""
     miss = kkt.jacobian @ a - target
     scale = 1 + jnp.max(jnp.abs(target), initial=0) + jnp.max(jnp.abs(kkt.jacobian), initial=0) * jnp.max(jnp.abs(a))
     contradicts = jnp.max(jnp.abs(miss), initial=0) > jnp.finfo(a.dtype).eps ** 0.5 * scale
@@ -111,65 +145,83 @@ def solve_status(kkt: KKT, a, target):
 
 def constrained_inverse_dynamics(
     model: Model,
-    constraints: Any,
+    constraints: ConstraintSet,
     q: Float[Array, " nq"],
     v: Float[Array, " nv"],
     a: Float[Array, " nv"],
     multipliers: Float[Array, " rows"] | None = None,
     external: Float[Array, "links 6"] | None = None,
     *,
-    t: Any = 0.0,
-    actuated: Any = None,
-    tolerance: Any = None,
+    t: ArrayLike = 0.0,
+    actuated: ArrayLike | None = None,
+    tolerance: ArrayLike | None = None,
 ) -> Float[Array, " nv"]:
-    """Joint efforts for a motion on the constraint *and* a wanted contact force: `tau = M a + h - A^T lambda`.
+    """Joint efforts for a given motion *and* given constraint forces: `tau = M a + h - A^T lambda`.
 
-    The planning problem of McClamroch 1986, section 5: motion and force are given, the efforts follow. q, v and a
-    have to meet the constraint; the multipliers may be any, by default none.
+    This is the planning problem of McClamroch 1986, section 5. Arguments:
 
-    With `actuated`, `(nv,)` of booleans that say where motors are, multipliers are no longer free: of those that leave
-    nothing to do at the other coordinates the ones nearest to the given are taken,
+    * `q`, `v`, `a`: `(nq,)`, `(nv,)`, `(nv,)`, a motion that satisfies the constraints.
+    * `multipliers`: desired lambda `(rows,)`, by default zero.
+    * `external`: wrenches on the links `(links, 6)` in link axes.
+    * `actuated`: booleans `(nv,)`, True for coordinates with a motor; by default all have one.
+    * `t`, `tolerance`: as in `constrained_dynamics`.
 
-        lambda = wanted + ((1 - S) A^T)^+ (1 - S) (M a + h - A^T wanted),    S = diag(actuated).
+    Returns `tau` `(nv,)`. With `actuated` the multipliers are those nearest to the desired ones that leave no effort at
+    unactuated coordinates,
 
-    What still stands at a coordinate without a motor, above rounding, says that the motors cannot make this motion.
-    `tolerance` is that of the pseudo-inverse, as in `constrained_dynamics`.
+        lambda = desired + ((1 - S) A^T)^+ (1 - S) (M a + h - A^T desired),    S = diag(actuated).
+
+    An effort above rounding that remains at an unactuated coordinate shows that the motors cannot produce the motion.
+    Raises `ShapeError` if `multipliers` does not have one entry a row.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    import jaxdyn.constraints as jc
+
+    model = jd.robots.pendulum()
+    stop = jc.PrescribedCoordinate("stop", model.joint_names[0], lambda t: 0.0 * t)
+    zero = jnp.zeros(1)
+    tau = jc.constrained_inverse_dynamics(model, stop, zero, zero, zero, jnp.array([3.0]))
+    assert abs(tau[0] + 3.0) < 1e-12  # the motor pushes against the stop with 3 N m
+    ```
     """
-    jacobian, _ = linearised(model, as_constraints(constraints), evaluated(model, t, q, v))
-    wanted = jnp.zeros(jacobian.shape[0], jacobian.dtype) if multipliers is None else multipliers
-    wanted = check_shape("multipliers", wanted, jacobian.shape[:1])
-    effort = rnea(model, q, v, a, external) - jacobian.T @ wanted
+    jacobian, _ = linearise_constraints(model, as_constraints(constraints), constraint_kinematics(model, t, q, v))
+    desired = jnp.zeros(jacobian.shape[0], jacobian.dtype) if multipliers is None else multipliers
+    desired = check_shape("multipliers", desired, jacobian.shape[:1])
+    effort = rnea(model, q, v, a, external) - jacobian.T @ desired
     if actuated is None:
         return effort
-    bare = jnp.where(jnp.asarray(actuated), 0, jacobian).T
+    unactuated = jnp.where(jnp.asarray(actuated), 0, jacobian).T
     tolerance = default_tolerance(effort.dtype) if tolerance is None else tolerance
-    inverse, _ = pseudo_inverse(bare, jnp.asarray(tolerance, effort.dtype))
+    inverse, _ = pseudo_inverse(unactuated, jnp.asarray(tolerance, effort.dtype))
     return effort - jacobian.T @ (inverse @ jnp.where(jnp.asarray(actuated), 0, effort))
 
 
 def allowed_forces(
     model: Model,
-    constraints: Any,
+    constraints: ConstraintSet,
     q: Float[Array, " nq"],
     force: Float[Array, " nv"],
     *,
-    t: Any = 0.0,
-    tolerance: Any = None,
+    t: ArrayLike = 0.0,
+    tolerance: ArrayLike | None = None,
 ) -> Float[Array, " nv"]:
-    """`P f`, the part of a generalised force that moves the constrained robot: `P tau = P (M a + h)`.
+    """`P f`, the part of a generalised force `(nv,)` that accelerates the constrained robot: `P tau = P (M a + h)`.
 
-    `P = 1 - A^T (A M^-1 A^T)^+ A M^-1` has rank nv - rank(A) and takes away what the constraint bears.
+    `P = 1 - A^T (A M^-1 A^T)^+ A M^-1` projects out the part that constraint forces balance; its rank is
+    `nv - rank(A)`.
     """
-    kkt, _ = factorised(model, constraints, q, t=t, tolerance=tolerance)
-    return kkt.allowed(force)
+    kkt, _ = factorise_constraints(model, constraints, q, t=t, tolerance=tolerance)
+    return kkt.project_force(force)
 
 
 class Impulse(eqx.Module):
     """Result of `impulse`; `v, multipliers = impulse(...)` unpacks the first two."""
 
-    #: velocities afterwards
+    #: velocities after the impulse
     v: Float[Array, " nv"]
-    #: one a row, N s or N m s
+    #: impulsive multipliers, N s or N m s
     multipliers: Float[Array, " rows"]
     #: number of independent rows
     rank: Int[Array, ""]
@@ -182,26 +234,49 @@ class Impulse(eqx.Module):
 
 def impulse(
     model: Model,
-    constraints: Any,
+    constraints: ConstraintSet,
     q: Float[Array, " nq"],
     v: Float[Array, " nv"],
     *,
-    t: Any = 0.0,
-    tolerance: Any = None,
+    t: ArrayLike = 0.0,
+    tolerance: ArrayLike | None = None,
 ) -> Impulse:
-    """Velocities and impulses when constraints close on a moving robot: `M (v+ - v) = A^T p`, `A v+ = b`."""
-    kkt, drift = factorised(model, constraints, q, t=t, tolerance=tolerance)
+    """Velocities and impulses when constraints are imposed on a moving robot: `M (v+ - v) = A^T p`, `A v+ = b`.
+
+    Arguments: configuration `q` `(nq,)` on the constraints, velocities `v` `(nv,)` before the impulse, and `t`,
+    `tolerance` as in `constrained_dynamics`.
+
+    Returns an `Impulse` with the velocities v+, nearest to v in the metric of M (a plastic impact), and the impulses p.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    import jaxdyn.constraints as jc
+
+    model = jd.robots.pendulum()
+    stop = jc.PrescribedCoordinate("stop", model.joint_names[0], lambda t: 0.0 * t)
+    v, p = jc.impulse(model, stop, jnp.zeros(1), jnp.array([2.0]))
+    assert abs(v[0]) < 1e-12
+    assert p[0] < 0  # N m s
+    ```
+    """
+    kkt, drift = factorise_constraints(model, constraints, q, t=t, tolerance=tolerance)
     after, multipliers = kkt.project(v, drift)
     return Impulse(after, multipliers, kkt.rank, solve_status(kkt, after, drift))
 
 
 def mobility(
-    model: Model, constraints: Any, q: Float[Array, " nq"], *, t: Any = 0.0, tolerance: Any = None
+    model: Model,
+    constraints: ConstraintSet,
+    q: Float[Array, " nq"],
+    *,
+    t: ArrayLike = 0.0,
+    tolerance: ArrayLike | None = None,
 ) -> Int[Array, ""]:
-    """True degrees of freedom at q: `nv - rank(A)`, dependent closures counted once; -1 where q is not finite.
+    """Instantaneous degrees of freedom at q: `nv - rank(A)`, redundant constraints counted once.
 
-    The rank is that of this instant. It can be smaller than next to q, as where squares in a row lie flat, and
-    then counts motions of which only some can go on.
+    At singular configurations, such as a row of flat parallelograms, the rank is smaller than at neighbouring ones, and
+    the result exceeds the number of finite motions. Returns -1 where q is not finite.
     """
-    kkt, _ = factorised(model, constraints, q, t=t, tolerance=tolerance)
+    kkt, _ = factorise_constraints(model, constraints, q, t=t, tolerance=tolerance)
     return jnp.where(jnp.isfinite(kkt.jacobian).all(), model.nv - kkt.rank, -1).astype(jnp.int32)

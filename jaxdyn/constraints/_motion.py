@@ -1,64 +1,67 @@
-"""Constrained motion for simulations, and how it stays on its constraints.
+"""Constrained motion for simulations, and constraint stabilisation.
 
-Accelerations alone leave the constraint: rounding and the error of the integrator enter twice integrated. The
-remedies are objects with what they need.
+Under numerical integration the state drifts off the constraints, because rounding and integration errors of the
+accelerations are integrated twice. A stabilisation method is an object with its parameters.
 """
 
 import abc
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
+from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.constraints._contract import AbstractConstraint
-from jaxdyn.constraints._described import described_constraints
-from jaxdyn.constraints._ends import as_float
-from jaxdyn.constraints._evaluate import (
+from jaxdyn.constraints._dynamics import factorise_constraints
+from jaxdyn.constraints.contract import AbstractConstraint
+from jaxdyn.constraints.evaluation import (
+    KKT,
+    ConstrainedSolution,
     as_constraints,
-    bias,
+    constraint_kinematics,
+    constraint_rates,
+    constraint_residuals,
     constraint_wrenches,
-    evaluated,
     holonomic_rows,
-    linearised,
-    rates,
-    residuals,
+    linearise_constraints,
+    solve_constrained_motion,
 )
-from jaxdyn.constraints._kkt import KKT
-from jaxdyn.dynamics import AbstractMotion, Action, bias_forces, mass_matrix
+from jaxdyn.constraints.types import described_constraints
+from jaxdyn.dynamics import AbstractMotion, Action, mass_matrix
 from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
 
 
-def _given(constraints):
+def _as_optional_constraints(constraints):
     return None if constraints is None else as_constraints(constraints)
 
 
 class AbstractStabilisation(eqx.Module):
-    """How a simulation is kept on its constraints."""
+    """A method that keeps a simulation on its constraints."""
 
-    #: whether the state is corrected after each step
+    #: True if the state is projected after each step
     projects: eqx.AbstractVar[bool]
 
     @abc.abstractmethod
-    def correction(self, position, velocity) -> Any:
-        """What the second derivative of the residual should be, from the residual and its rate; None is zero."""
+    def correction(self, position, velocity) -> Array | None:
+        """The required second derivative of the residual, from the residual and its rate; None stands for zero."""
 
     @abc.abstractmethod
-    def drift(self, position) -> Any:
-        """What the first derivative should be besides, made by moving q without velocity; None is zero."""
+    def drift(self, position) -> Array | None:
+        """The required rate of the residual by a motion of q that v does not contain; None stands for zero."""
 
     @abc.abstractmethod
-    def project(self, model: Model, constraints, t, q, v, tolerance) -> Any:
-        """The state after a step, corrected; `tolerance` is that of the rank, None for the default."""
+    def project(self, model: Model, constraints, t, q, v, tolerance) -> tuple[Array, Array]:
+        """The state after a step, projected onto the constraints; `tolerance` is the rank tolerance or None."""
 
 
 class Projection(AbstractStabilisation):
-    """After each step: Newton's steps back to `g = 0` and the velocity nearest to `A v = b`, in the metric of M.
+    """Projection after each step: Newton iterations onto `g = 0` and the nearest velocity with `A v = b`.
 
-    A step of the integrator leaves the constraint by little, and each of the `iterations` squares that. Whether they
-    sufficed is seen from the last state of a simulation (`ConstrainedMotion.astray`).
+    Nearest is in the metric of M. A step of the integrator leaves the constraint by little, and each of the
+    `iterations` squares the residual. At the end of a simulation `ConstrainedMotion.violates_constraints` checks that
+    they sufficed.
     """
 
     projects: bool = eqx.field(static=True, default=True, init=False)
@@ -75,22 +78,22 @@ class Projection(AbstractStabilisation):
             return q, v
         rows = holonomic_rows(model, constraints)
 
-        def corrected(state, _):
+        def correct(state, _):
             q, v = state
-            x = evaluated(model, t, q, jnp.zeros_like(v))
-            a, drift = linearised(model, constraints, x)
+            x = constraint_kinematics(model, t, q, jnp.zeros_like(v))
+            a, drift = linearise_constraints(model, constraints, x)
             mass = mass_matrix(model, q)
-            kkt = KKT.of(mass, a, tolerance)
-            back = kkt if rows.all() else KKT.of(mass, a * jnp.asarray(rows[:, None], q.dtype), tolerance)
-            q = integrate(model, q, -back.least(residuals(model, constraints, x)))
+            kkt = KKT.factorise(mass, a, tolerance)
+            back = kkt if rows.all() else KKT.factorise(mass, a * jnp.asarray(rows[:, None], q.dtype), tolerance)
+            q = integrate(model, q, -back.minimum_norm(constraint_residuals(model, constraints, x)))
             return (q, kkt.project(v, drift)[0]), None
 
-        # a loop, so that it is compiled once
-        return jax.lax.scan(corrected, (q, v), None, length=self.iterations)[0]
+        # a scan, so that the iteration is compiled once
+        return jax.lax.scan(correct, (q, v), None, length=self.iterations)[0]
 
 
 class Baumgarte(AbstractStabilisation):
-    """Residuals die out like a damped oscillator: `gddot + 2 w gdot + w^2 g = 0` (Baumgarte 1972)."""
+    """Baumgarte stabilisation: residuals decay as `gddot + 2 w gdot + w^2 g = 0` (Baumgarte 1972)."""
 
     projects: bool = eqx.field(static=True, default=False, init=False)
     #: w, rad/s
@@ -107,10 +110,12 @@ class Baumgarte(AbstractStabilisation):
 
 
 class GearGuptaLeimkuhler(AbstractStabilisation):
-    """The configuration gets a multiplier of its own: `qdot = v + M^-1 A^T mu` with `gdot = -k g` along q, and
-    accelerations the damping `gddot = -k gdot`, so that both levels hold (Gear, Gupta and Leimkuhler 1985).
+    """Gear-Gupta-Leimkuhler stabilisation: a second multiplier mu enforces the constraint at position level.
 
-    In an explicit integrator the multiplier of an exact solution, zero, is replaced by one that dies out.
+        qdot = v + M^-1 A^T mu,    gdot = -k g,    gddot = -k gdot
+
+    For explicit integrators the condition g = 0, whose multiplier is zero, is replaced by exponential decay of g (Gear,
+    Gupta and Leimkuhler 1985).
     """
 
     projects: bool = eqx.field(static=True, default=False, init=False)
@@ -128,64 +133,94 @@ class GearGuptaLeimkuhler(AbstractStabilisation):
 
 
 class ConstrainedMotion(AbstractMotion):
-    """The motion of a `System` under constraints, `System(model, parts, motion=ConstrainedMotion(constraints))`.
+    """The motion of a `System` under constraints: `System(model, parts, motion=ConstrainedMotion(constraints))`.
 
-    Without any given they are those that the model describes (`described_constraints`), whose numbers are the model's.
+    Arguments:
+
+    * `constraints`: one constraint or a sequence; by default the closures of the model (`described_constraints`).
+    * `stabilisation`: `Projection()` by default, or `Baumgarte`, `GearGuptaLeimkuhler`.
+    * `tolerance`, `accuracy`: see the fields.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    import jaxdyn.constraints as jc
+    from jaxdyn.simulation import System
+
+    b = jd.ModelBuilder()
+    b.add_link("x", "world", jd.joints.Prismatic((1, 0, 0)))
+    point = b.add_link("point", "x", jd.joints.Prismatic((0, 0, 1)), jd.spatial.point_mass(1.0)).build()
+    rod = jc.Distance("rod", "world", "point", 1.0)
+    system = System(point, motion=jc.ConstrainedMotion(rod))  # a pendulum in Cartesian coordinates
+    path = jd.simulate(system, jnp.array([1.0, 0.0]), jnp.zeros(2), jnp.array([0.0, 0.1]), dt=0.02)
+    assert abs(path.q[-1] @ path.q[-1] - 1.0) < 1e-6
+    ```
     """
 
-    constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=_given, default=None)
+    constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=_as_optional_constraints, default=None)
     stabilisation: AbstractStabilisation = Projection()
-    #: singular values below this part of the largest one count as zero, by default `4 sqrt(eps)`; in float32 that is
-    #: 1e-3, and a closure between bodies a million times heavier than the lightest one needs less
-    tolerance: Any = None
-    #: residuals (rad, m) above it, rates above `accuracy (1 + max |v|)` are off the constraint; by default `eps^(1/3)`
-    accuracy: Any = None
+    #: singular values below this fraction of the largest one count as zero, by default `4 sqrt(eps)`. In float32 the
+    #: default is 1e-3: a closure between bodies a million times heavier than the lightest one needs a smaller value
+    tolerance: ArrayLike | None = None
+    #: a state violates the constraints if a residual (rad, m) exceeds `accuracy` or a rate `accuracy (1 + max |v|)`;
+    #: by default `eps^(1/3)`
+    accuracy: ArrayLike | None = None
 
     @property
     def projects(self) -> bool:
         return self.stabilisation.projects
 
+    @property
+    def adds_constraints(self) -> bool:
+        return self.constraints is not None
+
+    def check(self, model):
+        return None  # the constraints check the names of links and joints when they are evaluated
+
     def acceleration(self, model, t, q, v, effort, external):
-        return self._solved(model, t, q, v, effort, external)[0]
+        return self._solve(model, t, q, v, effort, external).a
 
     def velocity(self, model, t, q, v):
-        constraints, x = self._of(model), evaluated(model, t, q, v)
-        drift = self.stabilisation.drift(residuals(model, constraints, x))
+        constraints, x = self._constraints_of(model), constraint_kinematics(model, t, q, v)
+        drift = self.stabilisation.drift(constraint_residuals(model, constraints, x))
         if drift is None:
             return v
         rows = jnp.asarray(holonomic_rows(model, constraints), q.dtype)
-        a, _ = linearised(model, constraints, x)
-        return v + KKT.of(mass_matrix(model, q), a * rows[:, None], self.tolerance).least(drift)
+        a, _ = linearise_constraints(model, constraints, x)
+        return v + KKT.factorise(mass_matrix(model, q), a * rows[:, None], self.tolerance).minimum_norm(drift)
 
     def project(self, model, t, q, v):
-        return self.stabilisation.project(model, self._of(model), t, q, v, self.tolerance)
+        return self.stabilisation.project(model, self._constraints_of(model), t, q, v, self.tolerance)
 
-    def astray(self, model, t, q, v):
-        constraints, x = self._of(model), evaluated(model, t, q, v)
+    def violates_constraints(self, model, t, q, v):
+        constraints, x = self._constraints_of(model), constraint_kinematics(model, t, q, v)
         accuracy = jnp.finfo(q.dtype).eps ** (1 / 3) if self.accuracy is None else self.accuracy
         largest = lambda r: jnp.max(jnp.abs(r), initial=0)
-        met = largest(residuals(model, constraints, x)) <= accuracy
-        return ~(met & (largest(rates(model, constraints, x)) <= accuracy * (1 + largest(v))))
+        satisfied = largest(constraint_residuals(model, constraints, x)) <= accuracy
+        return ~(satisfied & (largest(constraint_rates(model, constraints, x)) <= accuracy * (1 + largest(v))))
 
     def exerted(self, model, t, q, v, effort, external):
-        _, multipliers, x = self._solved(model, t, q, v, effort, external)
-        wrenches, efforts = constraint_wrenches(model, self._of(model), x, multipliers)
+        solution = self._solve(model, t, q, v, effort, external)
+        wrenches, efforts = constraint_wrenches(
+            model, self._constraints_of(model), solution.kinematics, solution.multipliers
+        )
         return Action(efforts, wrenches)
 
     def jump(self, model, t, q, impulse):
-        x = evaluated(model, t, q, jnp.zeros_like(impulse))
-        a, _ = linearised(model, self._of(model), x)
-        return KKT.of(mass_matrix(model, q), a, self.tolerance).solve(impulse, jnp.zeros(a.shape[0], a.dtype))[0]
+        kkt, drift = factorise_constraints(model, self._constraints_of(model), q, t=t, tolerance=self.tolerance)
+        return kkt.solve(impulse, jnp.zeros_like(drift))[0]
 
-    def _of(self, model) -> tuple[AbstractConstraint, ...]:
+    def _constraints_of(self, model) -> tuple[AbstractConstraint, ...]:
         return described_constraints(model) if self.constraints is None else self.constraints
 
-    def _solved(self, model, t, q, v, effort, external):
-        """Accelerations, multipliers, and the state as constraints see it."""
-        constraints, x = self._of(model), evaluated(model, t, q, v)
-        kkt = KKT.of(mass_matrix(model, q), linearised(model, constraints, x)[0], self.tolerance)
-        target = -bias(model, constraints, x)
-        errors = residuals(model, constraints, x), rates(model, constraints, x)
-        correction = self.stabilisation.correction(*errors)
-        target = target if correction is None else target + correction
-        return *kkt.solve(effort - bias_forces(model, q, v, external), target), x
+    def _solve(self, model, t, q, v, effort, external) -> ConstrainedSolution:
+        constraints = self._constraints_of(model)
+
+        def correction(x):
+            return self.stabilisation.correction(
+                constraint_residuals(model, constraints, x), constraint_rates(model, constraints, x)
+            )
+
+        return solve_constrained_motion(
+            model, constraints, t, q, v, effort, external, correction=correction, tolerance=self.tolerance
+        )

@@ -1,21 +1,19 @@
-"""Three ready systems of a robot and its surroundings: it grips a load, touches a surface, or shares a load.
+"""Three constrained systems: a robot that grips a load, a robot on a surface, and two robots that share a load.
 
 McClamroch, "Singular systems of differential equations as dynamic models for constrained robot systems",
-University of Michigan, 1986. Each is a model and its constraints; the load is a body of its own, and what the
-document calls the contact force is a multiplier.
+University of Michigan, 1986. Each function returns a model and its constraints. The load is a separate body, and the
+contact force of the document is a multiplier.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Float
-from jaxdyn.constraints._closures import PointClosure, WeldClosure
-from jaxdyn.constraints._contract import AbstractConstraint
-from jaxdyn.constraints._coordinates import OnSurface
-from jaxdyn.constraints._ends import End
+from jaxdyn.constraints.contract import AbstractConstraint
+from jaxdyn.constraints.types import End, OnSurface, PointClosure, WeldClosure
 from jaxdyn.joints import Free, Prismatic
 from jaxdyn.kinematics import LOCAL, WORLD_ALIGNED, frame_pose, frame_velocity
 from jaxdyn.model import Model, ModelBuilder, merge
@@ -25,38 +23,64 @@ Constrained = tuple[Model, tuple[AbstractConstraint, ...]]
 
 
 def frame_end(model: Model, name: str) -> End:
-    """The link or frame called `name`, as an end that a constraint takes."""
+    """The `End` of a constraint for the link or frame with this name."""
     if name in model.frame_names:
         row = model.frame_index(name)
         link = model.link_names[model.topology.frame_links[row]]
         return End(link, model.frames.translation[row], model.frames.rotation[row])
     if name not in model.link_names:
-        raise ModelError(f"no link or frame is called {name!r}; frames are {', '.join(model.frame_names) or 'none'}")
+        raise ModelError(
+            f"no link or frame is called {name!r}; links are {', '.join(model.link_names) or 'none'}; "
+            f"frames are {', '.join(model.frame_names) or 'none'}"
+        )
     return End(name, (0.0, 0.0, 0.0))
 
 
-def gripping_load(model: Model, frame: str, load: Any) -> Constrained:
+def gripping_load(model: Model, frame: str, load: Inertia | ArrayLike) -> Constrained:
     """A robot whose `frame` holds a load: `M a + G = T + J^T f`, `m pddot = -f - m g`, `p = H(q)`.
 
-    `load` is the mass of a point (kg) or the `Inertia` of a rigid body in axes of the frame. The link "load" comes
-    last. A point has three slides, so that its coordinates are p, and the multiplier "grip" is the document's f, the
-    force on the robot in world axes; a rigid body has a free joint, and "grip" is the moment and force on the robot in
-    axes of the load. Both are at once unique. `carried_state` gives states that meet the constraint.
+    Arguments:
 
-    McClamroch 1986, equations 5 and 29 to 31. The document writes the conditions on the start (32) as those of a
-    surface; they are `p = H(q)` and `pdot = J qdot`.
+    * `frame`: name of the link or frame that holds the load.
+    * `load`: mass of a point (kg), or `Inertia` of a rigid body in axes of the frame.
+
+    Returns the model of robot and load, with the link "load" last, and the constraint "grip". A point load has three
+    prismatic joints, so that its coordinates are p, and the multiplier is the document's f: the force on the robot in
+    world axes. A rigid load has a free joint, and the multiplier is the moment and force on the robot in axes of the
+    load. Accelerations and multipliers are unique. `carried_state` returns states that satisfy the constraint. Raises
+    `ModelError` if there is no such frame.
+
+    McClamroch 1986, equations 5 and 29 to 31. The document states the initial conditions (32) for a surface; for a grip
+    they are `p = H(q)` and `pdot = J qdot`.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    import jaxdyn.constraints as jc
+
+    arm = jd.robots.pendulum()
+    model, grip = jc.gripping_load(arm, arm.link_names[-1], 2.0)  # a load of 2 kg
+    q, v = jc.carried_state(model, grip, jnp.array([0.3]), jnp.array([0.1]))
+    d = jc.constrained_dynamics(model, grip, q, v, jnp.zeros(model.nv))
+    force = d.multiplier("grip")  # N, on the robot, world axes
+    ```
     """
-    both = merge(model, _load(model, load))
+    both = merge(model, _load_model(model, load))
     return both, (_grip("grip", load, frame_end(model, frame), Pose.identity(model.dtype)),)
 
 
-def on_surface(model: Model, frame: str, phi: Callable[[Any], Any], base: Any = "world") -> Constrained:
+def on_surface(
+    model: Model, frame: str, phi: Callable[[Array], Array], base: str | End | tuple = "world"
+) -> Constrained:
     """A robot whose `frame` touches a surface without friction: `M a + G = T + J^T D^T pi`, `phi(H(q)) = 0`.
 
-    The multiplier "surface" is pi, and the force on the robot `pi dphi/dp`. Contact holds in both directions; where
-    the gradient points out of the wall, a negative pi says that the surface pulls.
+    Arguments: `frame`, name of the link or frame whose origin touches the surface; `phi`, function from p `(3,)`, m, in
+    axes of `base` to a scalar; `base`, the link that carries the surface.
 
-    McClamroch 1986, equations 11 and 33 to 35, of which (33) has to read
+    Returns the model and the constraint "surface". Its multiplier is pi, and the force on the robot `pi dphi/dp`. The
+    contact is bilateral: where the gradient points out of the wall, a negative pi means that the surface pulls.
+
+    McClamroch 1986, equations 11 and 33 to 35. Equation 33 is corrected to
     `D J M^-1 J^T D^T pi = D {J M^-1 (G - T) - Jdot qdot} - Ddot J qdot`.
     """
     return model, (OnSurface("surface", frame_end(model, frame), phi, base),)
@@ -66,37 +90,47 @@ def common_load(
     first: Model,
     second: Model,
     frames: tuple[str, str],
-    load: Any,
+    load: Inertia | ArrayLike,
     *,
     grips: tuple[Pose, Pose] | None = None,
     prefix: str = "second_",
-    **placed,
+    **placement,
 ) -> Constrained:
     """Two robots that hold one load: `M_i a_i + G_i = T_i + J_i^T f_i`, `m pddot = -f_1 - f_2 - m g`, `p = H_i(q_i)`.
 
-    `load` as in `gripping_load`. `grips` are the poses of the robots' frames in the load, by default its own frame.
-    The second robot stands at `placed` (as in `merge`), and all its names get the `prefix`. Multipliers "first_grip"
-    and "second_grip" are f_1 and f_2; of the coordinates, those of the first robot come first and the load's last.
+    Arguments:
 
-    McClamroch 1986, equations 19 and 36 to 39, of which the load's row in (19) lacks the sign of m g, and D_i in (39)
-    stands for J_i.
+    * `frames`: names of the frames of the two robots that hold the load.
+    * `load`: as in `gripping_load`.
+    * `grips`: poses of these frames in the load, by default the identity.
+    * `prefix`: prepended to all names of the second robot.
+    * `placement`: pose of the second robot's base, as in `merge`.
+
+    Returns the model of both robots and the load, and the constraints "first_grip" and "second_grip", whose multipliers
+    are f_1 and f_2. The coordinates are those of the first robot, the second robot and the load, in this order.
+
+    McClamroch 1986, equations 19 and 36 to 39. The row of the load in (19) lacks the sign of m g, and D_i in (39)
+    denotes J_i.
     """
-    both = merge(first, second, prefix=prefix, **placed)
-    whole = merge(both, _load(first, load))
-    held = (Pose.identity(first.dtype),) * 2 if grips is None else grips
+    both = merge(first, second, prefix=prefix, **placement)
+    whole = merge(both, _load_model(first, load))
+    poses = (Pose.identity(first.dtype),) * 2 if grips is None else grips
     names = (frames[0], prefix + frames[1])
     return whole, tuple(
         _grip(f"{which}_grip", load, frame_end(both, name), pose)
-        for which, name, pose in zip(("first", "second"), names, held, strict=True)
+        for which, name, pose in zip(("first", "second"), names, poses, strict=True)
     )
 
 
 def carried_state(
-    model: Model, constraints: Any, q: Float[Array, " robot_nq"], v: Float[Array, " robot_nv"]
+    model: Model,
+    constraints: Sequence[PointClosure | WeldClosure],
+    q: Float[Array, " robot_nq"],
+    v: Float[Array, " robot_nv"],
 ) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
-    """States of robots and load together, `p = H(q)`, `pdot = J v`, from those of the robots alone.
+    """State of robots and load, `p = H(q)`, `pdot = J v`, from the state of the robots.
 
-    Where two robots hold it, the load follows the first; whether they agree is the caller's concern (`assemble`).
+    If two robots hold the load, its state follows from the first one; use `assemble` to satisfy both grips.
     """
     grip = constraints[0]
     point = isinstance(grip, PointClosure)
@@ -105,21 +139,21 @@ def carried_state(
     rest = jnp.zeros(3, q.dtype) if point else jnp.array([1.0, 0, 0, 0, 0, 0, 0], q.dtype)
     full_q, full_v = jnp.concatenate([q, rest]), jnp.concatenate([v, jnp.zeros(model.nv - nv, v.dtype)])
     hand = grip.second
-    held = Pose.from_quaternion(hand.rotation, hand.translation)
+    grip_pose = Pose.from_quaternion(hand.rotation, hand.translation)
     if not point:
-        held = held @ Pose.from_quaternion(grip.first.rotation, grip.first.translation).inverse()
+        grip_pose = grip_pose @ Pose.from_quaternion(grip.first.rotation, grip.first.translation).inverse()
     link = frame_pose(model, full_q, hand.link)
-    pose = link @ held
+    pose = link @ grip_pose
     aligned = frame_velocity(model, full_q, full_v, hand.link, reference=WORLD_ALIGNED)
     linear = aligned[3:] + jnp.cross(aligned[:3], pose.translation - link.translation)
     if point:
         return jnp.concatenate([q, pose.translation]), jnp.concatenate([v, linear])
-    angular = held.rotation.T @ frame_velocity(model, full_q, full_v, hand.link, reference=LOCAL)[:3]
+    angular = grip_pose.rotation.T @ frame_velocity(model, full_q, full_v, hand.link, reference=LOCAL)[:3]
     own_q = jnp.concatenate([pose.quaternion(), pose.translation])
     return jnp.concatenate([q, own_q]), jnp.concatenate([v, angular, pose.rotation.T @ linear])
 
 
-def _load(model: Model, load: Any) -> Model:
+def _load_model(model: Model, load: Inertia | ArrayLike) -> Model:
     b = ModelBuilder(model.gravity, strict=False)
     if isinstance(load, Inertia):
         return b.add_link("load", "world", Free(), load).build(model.dtype)
@@ -128,7 +162,7 @@ def _load(model: Model, load: Any) -> Model:
     return b.add_link("load", "load_y", Prismatic((0, 0, 1)), point_mass(load)).build(model.dtype)
 
 
-def _grip(name: str, load: Any, hand: End, pose: Pose) -> AbstractConstraint:
-    """The load comes first, so that the multiplier acts on the robot, in axes of the load."""
-    held = End("load", pose.translation, pose.quaternion())
-    return WeldClosure(name, held, hand) if isinstance(load, Inertia) else PointClosure(name, held, hand)
+def _grip(name: str, load: Inertia | ArrayLike, hand: End, pose: Pose) -> AbstractConstraint:
+    """The closure of load and hand. The load comes first, so that the multiplier acts on the robot in load axes."""
+    end = End("load", pose.translation, pose.quaternion())
+    return WeldClosure(name, end, hand) if isinstance(load, Inertia) else PointClosure(name, end, hand)

@@ -1,4 +1,4 @@
-"""Control laws: pure functions of time and state with gains as leaves, for `simulate` and for planning."""
+"""Control laws: functions of time and state, with their gains as leaves, for `simulate`."""
 
 from jaxdyn.control._joint_space import ComputedTorque as ComputedTorque
 from jaxdyn.control._joint_space import GravityPD as GravityPD
@@ -14,10 +14,10 @@ from jaxdyn.control._lqr import tracking_lqr as tracking_lqr
 from jaxdyn.control._operational import HybridPositionForce as HybridPositionForce
 from jaxdyn.control._operational import Impedance as Impedance
 from jaxdyn.control._operational import OperationalSpace as OperationalSpace
-from jaxdyn.control._reference import Along as Along
-from jaxdyn.control._reference import Desired as Desired
+from jaxdyn.control._reference import DesiredMotion as DesiredMotion
+from jaxdyn.control._reference import PathReference as PathReference
 from jaxdyn.control._reference import Plan as Plan
-from jaxdyn.control._reference import desired as desired
+from jaxdyn.control._reference import desired_motion as desired_motion
 from jaxdyn.control._reference import nominal_plan as nominal_plan
 from jaxdyn.control._riccati import Riccati as Riccati
 from jaxdyn.control._riccati import RiccatiStatus as RiccatiStatus

@@ -1,16 +1,17 @@
-"""Laws that follow a motion of the joints: with `e = q_d (-) q` and `edot = v_d - v`.
+"""Joint-space control laws, with the errors `e = q_d (-) q` and `edot = v_d - v`.
 
-Each is a module whose leaves are its gains and its own model, which need not be that of the robot it drives. Called
-with `(t, q, v)` it returns efforts `(nv,)`, so it can be given to `simulate` as `effort`. Gains are numbers, one a
-joint, or matrices.
+Each law is a module whose leaves are its gains and its model, which may differ from the model of the robot. A law is
+called with `(t, q, v)` and returns efforts `(nv,)`; pass it to `simulate` as `effort`. A gain is a scalar, a vector
+with one entry a joint, or a matrix.
 """
 
 from typing import Any
 
 import equinox as eqx
 
+from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.control._reference import Plan, as_float, as_reference, desired, inverse_dynamics, product
+from jaxdyn.control._reference import Plan, apply_gain, as_reference, desired_motion, inverse_dynamics
 from jaxdyn.dynamics import gravity_forces
 from jaxdyn.kinematics import difference
 from jaxdyn.model import Model
@@ -18,15 +19,35 @@ from jaxdyn.model import Model
 Gain = Float[Array, "..."]
 
 
-def _errors(law, t, q, v):
-    want = desired(law.model, law.reference, t)
-    return want, difference(law.model, q, want.q), want.v - v
+def _tracking_errors(law, t, q, v):
+    """The desired motion, e and edot."""
+    target = desired_motion(law.model, law.reference, t)
+    return target, difference(law.model, q, target.q), target.v - v
 
 
 class GravityPD(eqx.Module):
-    """`tau = Kp e + Kd edot + g(q)`: a spring and a damper in every joint, and the weight carried.
+    """PD control with gravity compensation: `tau = Kp e + Kd edot + g(q)`.
 
-    Globally stable at a constant reference for all positive gains (Takegaki and Arimoto 1981).
+    Globally asymptotically stable at a constant reference for all positive gains (Takegaki and Arimoto 1981).
+
+    Arguments:
+
+    * `model`: the model for gravity compensation.
+    * `reference`: configuration `(nq,)` or any other reference of `desired_motion`.
+    * `kp`, `kd`: gains, N m/rad and N m s/rad (or N/m and N s/m); scalars, `(nv,)` or `(nv, nv)`.
+
+    Called with `(t, q, v)`, returns efforts `(nv,)`.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.control import GravityPD
+
+    arm = jd.robots.pendulum()
+    law = GravityPD(arm, jnp.array([1.0]), kp=20.0, kd=4.0)
+    tau = law(0.0, jnp.array([0.5]), jnp.zeros(1))  # N m
+    assert abs(tau - jd.gravity_forces(arm, jnp.array([0.5])) - 10.0).max() < 1e-5
+    ```
     """
 
     model: Model
@@ -37,15 +58,31 @@ class GravityPD(eqx.Module):
     kd: Gain = eqx.field(converter=as_float)
 
     def __call__(self, t, q, v) -> Float[Array, " nv"]:
-        _, e, rate = _errors(self, t, q, v)
-        return product(self.kp, e) + product(self.kd, rate) + gravity_forces(self.model, q)
+        _, e, rate = _tracking_errors(self, t, q, v)
+        return apply_gain(self.kp, e) + apply_gain(self.kd, rate) + gravity_forces(self.model, q)
 
 
 class ComputedTorque(eqx.Module):
-    """`tau = M(q) (a_d + Kd edot + Kp e) + h(q, v)`: with a perfect model `eddot + Kd edot + Kp e = 0`.
+    """Computed-torque control: `tau = M(q) (a_d + Kd edot + Kp e) + h(q, v)`.
 
-    If `passive`, what the joints do by themselves (damping, friction, springs) is compensated too. Gains in 1/s^2
-    and 1/s. Luh, Walker and Paul 1980; Lynch and Park 2017, section 11.4.
+    With a perfect model the error obeys `eddot + Kd edot + Kp e = 0`. Arguments:
+
+    * `model`: the model for inverse dynamics.
+    * `reference`: a reference of `desired_motion`, such as `PathReference(position)`.
+    * `kp`, `kd`: gains, 1/s^2 and 1/s; scalars, `(nv,)` or `(nv, nv)`.
+    * `passive`: whether the law compensates the passive forces of the joints (damping, friction, springs).
+
+    Called with `(t, q, v)`, returns efforts `(nv,)`. Luh, Walker and Paul 1980; Lynch and Park 2017, section 11.4.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.control import ComputedTorque, PathReference
+
+    arm = jd.robots.pendulum(damping=0.1)
+    law = ComputedTorque(arm, PathReference(lambda t: jnp.sin(t)[None]), kp=100.0, kd=20.0)
+    tau = law(0.5, jnp.array([0.4]), jnp.array([0.9]))  # N m
+    ```
     """
 
     model: Model
@@ -55,16 +92,16 @@ class ComputedTorque(eqx.Module):
     passive: bool = eqx.field(static=True, default=True)
 
     def __call__(self, t, q, v) -> Float[Array, " nv"]:
-        want, e, rate = _errors(self, t, q, v)
-        a = want.a + product(self.kd, rate) + product(self.kp, e)
+        target, e, rate = _tracking_errors(self, t, q, v)
+        a = target.a + apply_gain(self.kd, rate) + apply_gain(self.kp, e)
         return inverse_dynamics(self.model, q, v, a, self.passive)
 
 
 class ReferenceFeedforward(eqx.Module):
-    """`tau = u*(q_d, v_d, a_d) + Kp e + Kd edot`: the nominal control is that of the reference motion.
+    """Feedforward of the reference motion: `tau = u*(q_d, v_d, a_d) + Kp e + Kd edot`.
 
-    Scheme (a) of figure 20.10 of Vukobratovic and Potkonjak 2005, "Dynamics of robots". `u*` is inverse dynamics of
-    the reference, computed when needed; `StoredFeedforward` reads it from a table made beforehand. Gains in N m/rad
+    Scheme (a) of figure 20.10 of Vukobratovic and Potkonjak 2005, "Dynamics of robots". `u*` is the inverse dynamics of
+    the reference, computed on line; `StoredFeedforward` reads it from a table computed off line. Gains in N m/rad
     and N m s/rad, or N/m and N s/m.
     """
 
@@ -75,15 +112,15 @@ class ReferenceFeedforward(eqx.Module):
     passive: bool = eqx.field(static=True, default=True)
 
     def __call__(self, t, q, v) -> Float[Array, " nv"]:
-        want, e, rate = _errors(self, t, q, v)
-        return inverse_dynamics(self.model, *want, self.passive) + product(self.kp, e) + product(self.kd, rate)
+        target, e, rate = _tracking_errors(self, t, q, v)
+        return inverse_dynamics(self.model, *target, self.passive) + apply_gain(self.kp, e) + apply_gain(self.kd, rate)
 
 
 class StateFeedforward(eqx.Module):
-    """`tau = u*(q, v, a_d) + Kp e + Kd edot`: the nominal control is found from the measured state, on line.
+    """Feedforward at the measured state: `tau = u*(q, v, a_d) + Kp e + Kd edot`.
 
-    Scheme (b) of figure 20.10 of Vukobratovic and Potkonjak 2005, "Dynamics of robots". With a perfect model
-    `M(q) eddot + Kd edot + Kp e = 0`, where computed torque has the unit matrix for M.
+    Scheme (b) of figure 20.10 of Vukobratovic and Potkonjak 2005, "Dynamics of robots". With a perfect model the error
+    obeys `M(q) eddot + Kd edot + Kp e = 0`; under computed torque M is replaced by the identity.
     """
 
     model: Model
@@ -93,16 +130,17 @@ class StateFeedforward(eqx.Module):
     passive: bool = eqx.field(static=True, default=True)
 
     def __call__(self, t, q, v) -> Float[Array, " nv"]:
-        want, e, rate = _errors(self, t, q, v)
-        nominal = inverse_dynamics(self.model, q, v, want.a, self.passive)
-        return nominal + product(self.kp, e) + product(self.kd, rate)
+        target, e, rate = _tracking_errors(self, t, q, v)
+        nominal = inverse_dynamics(self.model, q, v, target.a, self.passive)
+        return nominal + apply_gain(self.kp, e) + apply_gain(self.kd, rate)
 
 
 class StoredFeedforward(eqx.Module):
-    """`tau = u*(t) + Kp e + Kd edot` with motion and nominal control out of a table, as `nominal_plan` makes it.
+    """Feedforward from a table: `tau = u*(t) + Kp e + Kd edot`, with motion and efforts from a `Plan`.
 
-    Scheme (a) of figure 20.10 of Vukobratovic and Potkonjak 2005, "Dynamics of robots", off line: no dynamics are
-    computed while the robot moves. The model serves to take differences of configurations.
+    Scheme (a) of figure 20.10 of Vukobratovic and Potkonjak 2005, "Dynamics of robots", off line: `nominal_plan`
+    computes the plan, and no dynamics are evaluated while the robot moves. The model is used for differences of
+    configurations only.
     """
 
     model: Model
@@ -111,6 +149,6 @@ class StoredFeedforward(eqx.Module):
     kd: Gain = eqx.field(converter=as_float)
 
     def __call__(self, t, q, v) -> Float[Array, " nv"]:
-        want = self.plan.motion(self.model, t)
-        e, rate = difference(self.model, q, want.q), want.v - v
-        return self.plan.effort_at(t) + product(self.kp, e) + product(self.kd, rate)
+        target = self.plan.motion(self.model, t)
+        e, rate = difference(self.model, q, target.q), target.v - v
+        return self.plan.effort_at(t) + apply_gain(self.kp, e) + apply_gain(self.kd, rate)

@@ -1,13 +1,15 @@
-"""Linear-quadratic control about a point and along a motion, in tangent coordinates `x = (q (-) q_d, v - v_d)`."""
+"""Linear-quadratic regulators about an equilibrium and along a trajectory, in tangent coordinates.
 
-from typing import Any
+The state of the linearised robot is `x = (q (-) q_d, v - v_d)`.
+"""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.control._reference import Plan, as_float, has_vector_coordinates
+from jaxdyn.control._reference import Plan, has_vector_coordinates
 from jaxdyn.control._riccati import Riccati, continuous_riccati, riccati_along
 from jaxdyn.dynamics import forward_dynamics_derivatives, passive_forces
 from jaxdyn.kinematics import difference, integrate
@@ -23,10 +25,11 @@ def linearise(
     inputs: Float[Array, "nv m"] | None = None,
     passive: bool = True,
 ) -> tuple[Float[Array, "n n"], Float[Array, "n m"]]:
-    """`xdot = A x + B u` of a robot near a state under efforts tau, `x = (dq, dv)` in the tangent space, `n = 2 nv`.
+    """Linearises forward dynamics: `xdot = A x + B u` with `x = (dq, dv)` in the tangent space, `n = 2 nv`.
 
-    The lower rows come from `forward_dynamics_derivatives`, and from the passive forces of the joints if `passive`. The
-    columns of `inputs` say what the m inputs drive, by default every coordinate.
+    Arguments: state `q`, `v` and efforts `tau` of the operating point; `inputs` `(nv, m)` maps the m inputs to efforts,
+    by default the identity; `passive`, whether the passive forces of the joints act. Returns A and B. Their lower rows
+    are `forward_dynamics_derivatives`.
     """
     acting = passive_forces(model, q, v) if passive else jnp.zeros_like(v)
     d = forward_dynamics_derivatives(model, q, v, tau + acting)
@@ -36,30 +39,32 @@ def linearise(
         by_q, by_v = jax.jacfwd(lambda x, y: passive_forces(model, integrate(model, q, x), y), (0, 1))(zero, v)
         dq, dv = dq + d.dtau @ by_q, dv + d.dtau @ by_v
     eye = jnp.eye(model.nv, dtype=v.dtype)
-    turn = jnp.zeros_like(eye) if has_vector_coordinates(model) else _turning(model, q, v)
+    transport = jnp.zeros_like(eye) if has_vector_coordinates(model) else _tangent_rate_jacobian(model, q, v)
     b = d.dtau if inputs is None else d.dtau @ inputs
-    a = jnp.block([[turn, eye], [dq, dv]])
+    a = jnp.block([[transport, eye], [dq, dv]])
     return a, jnp.concatenate([jnp.zeros_like(b), b])
 
 
-def _turning(model: Model, q, v):
-    """d/dx of the rate of `x = q (-) q_d` at equal velocities: `-ad(v)` where coordinates are a group's."""
+def _tangent_rate_jacobian(model: Model, q, v):
+    """Derivative with respect to x of the rate of `x = q (-) q_d` at equal velocities: `-ad(v)` on a Lie group."""
 
     def rate(x):
-        moved = lambda s: difference(model, integrate(model, q, s * v), integrate(model, integrate(model, q, x), s * v))
-        return jax.jvp(moved, (jnp.zeros((), v.dtype),), (jnp.ones((), v.dtype),))[1]
+        deviation = lambda s: difference(
+            model, integrate(model, q, s * v), integrate(model, integrate(model, q, x), s * v)
+        )
+        return jax.jvp(deviation, (jnp.zeros((), v.dtype),), (jnp.ones((), v.dtype),))[1]
 
     return jax.jacfwd(rate)(jnp.zeros_like(v))
 
 
 class LinearFeedback(eqx.Module):
-    """`tau = tau_0 - inputs K x` with `x = (q (-) q_0, v - v_0)` about one state."""
+    """Linear state feedback about a state: `tau = tau_0 - inputs K x`, `x = (q (-) q_0, v - v_0)`."""
 
     model: Model
     q: Float[Array, " nq"] = eqx.field(converter=as_float)
     v: Float[Array, " nv"] = eqx.field(converter=as_float)
     effort: Float[Array, " nv"] = eqx.field(converter=as_float)
-    #: K, one row an input
+    #: K
     gain: Float[Array, "m n"] = eqx.field(converter=as_float)
     inputs: Float[Array, "nv m"] = eqx.field(converter=as_float)
 
@@ -69,9 +74,9 @@ class LinearFeedback(eqx.Module):
 
 
 class TrackingFeedback(eqx.Module):
-    """`tau = u*(t) - inputs K(t) x` with `x = (q (-) q_d(t), v - v_d(t))` along a plan.
+    """Linear state feedback along a plan: `tau = u*(t) - inputs K(t) x`, `x = (q (-) q_d(t), v - v_d(t))`.
 
-    Gains are linear between the rows of the plan.
+    Gains are interpolated linearly between the rows of the plan.
     """
 
     model: Model
@@ -80,10 +85,10 @@ class TrackingFeedback(eqx.Module):
     inputs: Float[Array, "nv m"] = eqx.field(converter=as_float)
 
     def __call__(self, t, q, v) -> Float[Array, " nv"]:
-        want = self.plan.motion(self.model, t)
+        target = self.plan.motion(self.model, t)
         k, _, s = self.plan.place(t)
         gain = (1 - s) * self.gain[k] + s * self.gain[k + 1]
-        x = jnp.concatenate([difference(self.model, want.q, q), v - want.v])
+        x = jnp.concatenate([difference(self.model, target.q, q), v - target.v])
         return self.plan.effort_at(t) - self.inputs @ (gain @ x)
 
 
@@ -91,11 +96,11 @@ class Lqr(eqx.Module):
     """Result of `lqr`."""
 
     law: LinearFeedback
-    #: the equation solved: cost-to-go, gain, residual and status
+    #: solution of the Riccati equation: cost-to-go, gain, residual and status
     riccati: Riccati
 
 
-def _inputs(model: Model, inputs, dtype):
+def _input_matrix(model: Model, inputs, dtype):
     return jnp.eye(model.nv, dtype=dtype) if inputs is None else jnp.asarray(inputs, dtype)
 
 
@@ -109,16 +114,35 @@ def lqr(
     inputs: Float[Array, "nv m"] | None = None,
     passive: bool = True,
 ) -> Lqr:
-    """The feedback about an equilibrium that makes `integral of x^T Q x + u^T R u` least for the linearised robot.
+    """Linear-quadratic regulator about an equilibrium: minimises `integral of x^T Q x + u^T R u`.
 
-    `effort` `(nv,)` holds the robot at q (for instance `gravity_forces`). `inputs` `(nv, m)` says what the inputs
-    drive; an acrobot has one. The law is a controller for `simulate`; everything is differentiable in every number.
+    Arguments:
+
+    * `q`, `effort`: the equilibrium, `(nq,)` and `(nv,)`; the effort balances gravity, for instance `gravity_forces`.
+    * `state_cost`: Q, `(n, n)` with `n = 2 nv`, positive semidefinite, for `x = (q (-) q_0, v)`.
+    * `input_cost`: R, `(m, m)`, positive definite.
+    * `inputs`: `(nv, m)`, the map from inputs to efforts, by default the identity; an acrobot has one column.
+    * `passive`: whether the passive forces of the joints are part of the linearisation.
+
+    Returns an `Lqr` with the control law and the solution of the Riccati equation; check `riccati.status`. The result
+    is differentiable with respect to all arguments.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.control import RiccatiStatus, lqr
+
+    model = jd.robots.pendulum()
+    result = lqr(model, jnp.array([jnp.pi]), jnp.zeros(1), jnp.eye(2), jnp.eye(1))  # upright
+    assert result.riccati.status == RiccatiStatus.SOLVED
+    tau = result.law(0.0, jnp.array([3.0]), jnp.zeros(1))  # N m
+    ```
     """
     v = jnp.zeros(model.nv, jnp.result_type(q, model.dtype))
-    drive = _inputs(model, inputs, v.dtype)
-    a, b = linearise(model, q, v, effort, inputs=drive, passive=passive)
-    solved = continuous_riccati(a, b, state_cost, input_cost)
-    return Lqr(LinearFeedback(model, q, v, effort, solved.gain, drive), solved)
+    input_matrix = _input_matrix(model, inputs, v.dtype)
+    a, b = linearise(model, q, v, effort, inputs=input_matrix, passive=passive)
+    solution = continuous_riccati(a, b, state_cost, input_cost)
+    return Lqr(LinearFeedback(model, q, v, effort, solution.gain, input_matrix), solution)
 
 
 def tracking_lqr(
@@ -126,19 +150,37 @@ def tracking_lqr(
     plan: Plan,
     state_cost: Float[Array, "n n"],
     input_cost: Float[Array, "m m"],
-    final_cost: Any = None,
+    final_cost: Float[Array, "n n"] | None = None,
     *,
     inputs: Float[Array, "nv m"] | None = None,
     passive: bool = True,
 ) -> TrackingFeedback:
-    """The feedback along a plan that makes `integral of x^T Q x + u^T R u, plus x^T Q_f x at the end` least.
+    """Time-varying linear-quadratic regulator along a plan: minimises `integral of x^T Q x + u^T R u`.
 
-    The robot is linearised at the rows of the plan, and the Riccati equation is solved backward through them
-    (`riccati_along`). The final cost is Q unless given. Tedrake, "Underactuated Robotics", chapter 10.
+    A final cost `x^T Q_f x` is added. Arguments:
+
+    * `plan`: the trajectory with its nominal efforts, such as `nominal_plan` or a solution of `jaxdyn.trajopt`.
+    * `state_cost`, `input_cost`: Q `(n, n)` and R `(m, m)`, as in `lqr`.
+    * `final_cost`: Q_f, `(n, n)`, by default Q.
+    * `inputs`, `passive`: as in `lqr`.
+
+    Returns a `TrackingFeedback`. The robot is linearised at the rows of the plan, and the Riccati equation is
+    integrated backward in time (`riccati_along`). Tedrake, "Underactuated Robotics", chapter 10.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.control import PathReference, nominal_plan, tracking_lqr
+
+    model = jd.robots.pendulum()
+    plan = nominal_plan(model, PathReference(lambda t: jnp.sin(t)[None]), jnp.linspace(0.0, 1.0, 11))
+    law = tracking_lqr(model, plan, jnp.eye(2), jnp.eye(1))
+    tau = law(0.5, jnp.array([0.4]), jnp.array([0.9]))  # N m
+    ```
     """
-    drive = _inputs(model, inputs, plan.v.dtype)
+    input_matrix = _input_matrix(model, inputs, plan.v.dtype)
     final = state_cost if final_cost is None else final_cost
-    at = lambda q, v, tau: linearise(model, q, v, tau, inputs=drive, passive=passive)
-    a, b = jax.vmap(at)(plan.q, plan.v, plan.effort)
+    linearise_row = lambda q, v, tau: linearise(model, q, v, tau, inputs=input_matrix, passive=passive)
+    a, b = jax.vmap(linearise_row)(plan.q, plan.v, plan.effort)
     _, gains = riccati_along(plan.times, a, b, state_cost, input_cost, final)
-    return TrackingFeedback(model, plan, gains, drive)
+    return TrackingFeedback(model, plan, gains, input_matrix)

@@ -1,4 +1,4 @@
-"""Beyond one device: a batch spread over all devices of all processes, by JAX's own sharding."""
+"""Batches sharded over the devices of one or several processes, with `jax.sharding` and `jax.distributed`."""
 
 from jaxdyn.distributed._processes import initialize as initialize
 from jaxdyn.distributed._sharding import device_mesh as device_mesh

@@ -1,4 +1,4 @@
-"""Rollouts over devices."""
+"""Simulation of batches over devices."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from jaxdyn._types import Array, Float
 from jaxdyn.distributed._vmap import sharded_vmap
 from jaxdyn.model import Model
 from jaxdyn.simulation import System, Trajectory
-from jaxdyn.simulation._batch import completed, one_of_batch, split_batch
-from jaxdyn.simulation._inputs import as_part
+from jaxdyn.simulation.rollout import combine_batch, simulate_sample, split_batch
+from jaxdyn.simulation.system import as_part
 
 
 def simulate_sharded(
@@ -24,16 +24,32 @@ def simulate_sharded(
     mesh: Mesh | None = None,
     **options: Any,
 ) -> Trajectory:
-    """Trajectories from a batch of starts, `simulate` under `sharded_vmap`: each device simulates its own rows.
+    """Simulates a batch of initial states, each device its own rows (`simulate` under `sharded_vmap`).
 
-    * `q0`, `v0` and `effort`, if there is one, have the leading axis of the batch; see `shard` and `shard_local`.
-    * `batched` says which leaves of the system have that axis too, as in `simulate_batch`.
-    * `mesh` holds the devices, by default all of all processes.
-    * `options` are those of `simulate`.
+    Arguments:
 
-    The trajectory stays where its rows were computed; `gather` makes numpy arrays of it, whole in every process.
+    * `system`: a model or `System`.
+    * `q0`, `v0`: initial states, `(batch, nq)` and `(batch, nv)`; see `shard` and `shard_local`.
+    * `ts`: times at which the state is saved, s.
+    * `effort`: efforts or control laws with a leading batch axis, or None.
+    * `batched`: mask of the leaves of the system that have a batch axis, as in `simulate_batch`.
+    * `mesh`: devices, by default all devices of all processes.
+    * `options`: those of `simulate`.
+
+    Returns a `Trajectory` with a leading batch axis, sharded over the devices; `gather` converts it to numpy arrays.
+    Raises `ShapeError` for batches that the devices do not divide.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.distributed import gather, shard, simulate_sharded
+
+    q0 = shard(jnp.linspace(0.1, 0.8, 8)[:, None])
+    path = simulate_sharded(jd.robots.pendulum(), q0, 0 * q0, jnp.array([0.0, 0.1]), dt=0.02)
+    assert gather(path.q).shape == (8, 2, 1)
+    ```
     """
     wide, shared = split_batch(system, batched)
     options = {k: jnp.asarray(x, q0.dtype) if isinstance(x, float) else x for k, x in options.items()}
-    run = sharded_vmap(one_of_batch, (None, None, None, 0, 0, 0, 0), mesh=mesh)
-    return completed(run(shared, ts, options, wide, q0, v0, None if effort is None else as_part(effort)), shared)
+    run = sharded_vmap(simulate_sample, (None, None, None, 0, 0, 0, 0), mesh=mesh)
+    return combine_batch(run(shared, ts, options, wide, q0, v0, None if effort is None else as_part(effort)), shared)

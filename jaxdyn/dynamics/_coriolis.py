@@ -4,21 +4,20 @@ import jax
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
-from jaxdyn.dynamics._inverse import checked_state
-from jaxdyn.dynamics._links import dof_carries_link, link_states, skew
+from jaxdyn.dynamics._links import link_states
 from jaxdyn.kinematics import configuration_velocity
-from jaxdyn.kinematics._state import body_states
 from jaxdyn.model import Model
-from jaxdyn.model._mimic import own_columns, own_effort
+from jaxdyn.recursion import body_states, check_state, dof_carries_link, reduce_columns, reduce_effort
+from jaxdyn.spatial import skew
 
 
 def coriolis_matrix(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, "nv nv"]:
-    """`C(q, v)` with `C v = h(q, v) - g(q)` and `dM/dt - 2 C` skew.
+    """Coriolis matrix `C(q, v)`, `(nv, nv)`, with `C v = h(q, v) - g(q)` and `dM/dt - 2 C` skew-symmetric.
 
     `C = sum of J_i^T (I_i dJ_i/dt + B_i J_i)`, `B = [v x* I - I v x + (.) x* I v] / 2` (Echeandia and Wensing
-    2021, equation 14), with sums over common subtrees taken on 6x6 matrices.
+    2021, equation 14), with sums over common subtrees of 6x6 matrices.
     """
-    q, v = checked_state(model, q, v)
+    q, v = check_state(model, q, v)
     s = link_states(model, q, v)
     rate = configuration_velocity(model, q, v)
     columns = lambda x: body_states(model, x).subspace
@@ -30,17 +29,17 @@ def coriolis_matrix(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]
     inertia, b = (jnp.einsum("kl,lij->kij", carries, x) for x in (s.inertia, b))
     above = model.topology.dof_ancestors
     dense = lambda left, m, right: jnp.einsum("ia,jab,jb->ij", left, m, right)
-    outer = dense(sub, inertia, sub_rate) + dense(sub, b, sub)  # common subtree is that of j
+    outer = dense(sub, inertia, sub_rate) + dense(sub, b, sub)  # the common subtree is that of j
     inner = jnp.einsum("ia,iab,jb->ij", sub, inertia, sub_rate) + jnp.einsum("ia,iab,jb->ij", sub, b, sub)
     full = jnp.where(above, outer, jnp.where(above.T, inner, 0))
-    return own_columns(model, own_effort(model, full))
+    return reduce_columns(model, reduce_effort(model, full))
 
 
 def christoffel_symbols(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv nv"]:
-    """`G[i, j, k]` with `C_ij = sum of G[i, j, k] v_k`; for `v = qdot` the symbols of the first kind.
+    """Christoffel symbols `G[i, j, k]`, with `C_ij = sum of G[i, j, k] v_k`.
 
-    Then `G[i, j, k] = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2`. The Coriolis matrix is linear in v: its
-    columns in v are the symbols.
+    They are the derivatives of the Coriolis matrix with respect to v. For joints with `v = qdot` they are the symbols
+    of the first kind, `G[i, j, k] = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2`.
     """
     zero = jnp.zeros(model.nv, jnp.result_type(q))
     return jax.jacfwd(lambda v: coriolis_matrix(model, q, v))(zero)

@@ -1,29 +1,28 @@
-"""Momentum, about the world's origin and about the centre of mass."""
+"""Momentum about the world's origin and about the centre of mass."""
 
 import jax
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
-from jaxdyn.dynamics._inverse import checked_state
-from jaxdyn.dynamics._links import dof_carries_link, link_states, moving_mass
+from jaxdyn.dynamics._links import link_states, moving_mass
 from jaxdyn.kinematics import configuration_velocity
 from jaxdyn.model import Model
-from jaxdyn.model._mimic import own_columns
+from jaxdyn.recursion import check_state, dof_carries_link, reduce_columns
 
 
 def momentum(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, "6"]:
-    """`sum of I_i v_i`: angular about the world's origin, then linear, in world axes (kg m^2/s, kg m/s)."""
-    q, v = checked_state(model, q, v)
+    """Momentum `sum of I_i v_i`: angular about the world's origin, then linear, in world axes (kg m^2/s, kg m/s)."""
+    q, v = check_state(model, q, v)
     s = link_states(model, q, v)
     return jnp.einsum("lij,lj->i", s.inertia, s.velocity)
 
 
 def centroidal_momentum_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Array, "6 nv"]:
-    """`A(q)` with `A v` the momentum about the centre of mass, in world axes (Orin and Goswami 2008).
+    """Centroidal momentum matrix `A(q)`: `A v` is the momentum about the centre of mass, in world axes.
 
-    The centre is that of `center_of_mass`: links fixed to the world have no part in it.
+    The centre is that of `center_of_mass`, without links fixed to the world (Orin and Goswami 2008).
     """
-    (q,) = checked_state(model, q)
+    (q,) = check_state(model, q)
     s = link_states(model, q)
     carries = jnp.asarray(dof_carries_link(model), q.dtype)
     composite = jnp.einsum("kl,lij->kij", carries, s.inertia)
@@ -32,13 +31,13 @@ def centroidal_momentum_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Ar
     total = jnp.sum(mass)
     com = (mass @ s.com) / jnp.where(total == 0, 1, total)
     angular = about_origin[:3] - jnp.cross(com, about_origin[3:], axis=0) if model.nv else about_origin[:3]
-    return own_columns(model, jnp.concatenate([angular, about_origin[3:]]))
+    return reduce_columns(model, jnp.concatenate([angular, about_origin[3:]]))
 
 
 def centroidal_momentum_matrix_derivative(
     model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]
 ) -> Float[Array, "6 nv"]:
-    """`dA/dt` along the motion, so that the momentum changes at the rate `A a + (dA/dt) v`."""
-    q, v = checked_state(model, q, v)
+    """`dA/dt` along the motion: the rate of the centroidal momentum is `A a + (dA/dt) v`."""
+    q, v = check_state(model, q, v)
     rate = configuration_velocity(model, q, v)
     return jax.jvp(lambda x: centroidal_momentum_matrix(model, x), (q,), (rate,))[1]

@@ -1,4 +1,4 @@
-"""What the joints carry."""
+"""Wrenches that the joints transmit, split into motor and bearing loads."""
 
 import equinox as eqx
 import jax
@@ -8,23 +8,21 @@ import numpy as np
 from jaxdyn._errors import check_shape
 from jaxdyn._numerics import default_tolerance, pseudo_inverse, safe_norm
 from jaxdyn._types import Array, Float
-from jaxdyn.dynamics._inverse import checked_state
 from jaxdyn.dynamics._links import link_forces, link_states
 from jaxdyn.model import Model
-from jaxdyn.model._mimic import full_velocity
-from jaxdyn.model._topology import ancestor_mask
+from jaxdyn.recursion import ancestor_mask, check_state, full_velocity
 
 
 class JointReactions(eqx.Module):
-    """The load of every joint, fixed ones included; wrenches in axes of the child link, about its origin."""
+    """Loads of all joints, fixed ones included; wrenches in axes of the child link about its origin, N m and N."""
 
-    #: full wrench that the parent exerts on the child through the joint (moment, force)
+    #: wrench (moment, force) that the parent exerts on the child through the joint
     wrench: Float[Array, "links 6"]
-    #: the part of it along the joint's degrees of freedom, which the motor gives
+    #: component along the joint's degrees of freedom, which the motor supplies
     motor: Float[Array, "links 6"]
-    #: the rest, which the bearing takes and which does no work
+    #: the remaining component, which the bearing supports and which does no work
     bearing: Float[Array, "links 6"]
-    #: effort of each coordinate of any joint, that which moves the armature included
+    #: effort of each coordinate of all joints, including the effort that accelerates the armature
     effort: Float[Array, " full_nv"]
     #: effort times velocity, W
     power: Float[Array, " full_nv"]
@@ -37,12 +35,33 @@ def joint_reactions(
     a: Float[Array, " nv"],
     external: Float[Array, "links 6"] | None = None,
 ) -> JointReactions:
-    """The full wrench that each joint carries: the inertial forces of all that hangs on it, less external ones.
+    """Wrench that each joint transmits: the inertial forces of its subtree minus the external wrenches on it.
 
-    It is split as `wrench = motor + bearing` with `motor = S (S^T S)^+ S^T wrench` and `S^T bearing = 0`: for a
-    hinge the moment about its axis and everything else, for a slide the force along it.
+    The wrench is split as `wrench = motor + bearing` with `motor = S (S^T S)^+ S^T wrench` and `S^T bearing = 0`. The
+    motor component of a revolute joint is the moment about its axis, that of a prismatic joint the force along it.
+
+    Arguments:
+
+    * `model`: the robot
+    * `q`: configuration, `(nq,)`
+    * `v`: velocity, `(nv,)`, rad/s or m/s
+    * `a`: acceleration, `(nv,)`, rad/s^2 or m/s^2
+    * `external`: wrenches (moment, force) on the links, `(num_links, 6)`, in link axes about the link's origin, or None
+
+    Returns `JointReactions`: `wrench`, `motor` and `bearing` `(num_links, 6)`, and `effort` and `power` of all joint
+    coordinates, those of mimicking joints included.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+
+    model = jd.robots.double_pendulum()
+    q, v = jnp.array([0.1, 0.2]), jnp.array([0.5, -0.5])
+    loads = jd.joint_reactions(model, q, v, jd.forward_dynamics(model, q, v, jnp.zeros(2)))
+    bearing_force = loads.bearing[:, 3:]
+    ```
     """
-    q, v, a = checked_state(model, q, v, a)
+    q, v, a = check_state(model, q, v, a)
     t = model.topology
     s = link_states(model, q, v, a, gravity=True)
     force = link_forces(s)
@@ -51,32 +70,32 @@ def joint_reactions(
         push = jnp.einsum("lij,lj->li", s.rotation, external[:, 3:])
         turn = jnp.einsum("lij,lj->li", s.rotation, external[:, :3]) + jnp.cross(s.translation, push)
         force = force - jnp.concatenate([turn, push], axis=1)
-    carried = jnp.asarray(ancestor_mask(t.parents), force.dtype) @ force
-    moment = carried[:, :3] - jnp.cross(s.translation, carried[:, 3:])
+    subtree = jnp.asarray(ancestor_mask(t.parents), force.dtype) @ force
+    moment = subtree[:, :3] - jnp.cross(s.translation, subtree[:, 3:])
     local = lambda x: jnp.einsum("lji,lj->li", s.rotation, x)
-    wrench = jnp.concatenate([local(moment), local(carried[:, 3:])], axis=1)
+    wrench = jnp.concatenate([local(moment), local(subtree[:, 3:])], axis=1)
     links = np.array(t.bodies, int)[t.dof_body]
-    effort = jnp.einsum("ki,ki->k", s.bodies.subspace, carried[links])
-    motor = _along_joints(model, s, effort)
-    effort = effort + _rotors(model, a)
+    effort = jnp.einsum("ki,ki->k", s.bodies.subspace, subtree[links])
+    motor = _motor_wrenches(model, s, effort)
+    effort = effort + _armature_efforts(model, a)
     return JointReactions(wrench, motor, wrench - motor, effort, effort * full_velocity(model, v))
 
 
-def _rotors(model: Model, a):
-    """`armature a`, at the coordinates of the joints that have one of their own."""
-    moved = model.properties.armature * a
+def _armature_efforts(model: Model, a):
+    """`armature a` at the coordinates of all joints; zero for joints that mimic others."""
+    effort = model.properties.armature * a
     if not model.topology.mimics:
-        return moved
+        return effort
     t = model.topology
-    own = np.isin(t.dof_body, t.independent)
-    return jnp.where(own, moved[t.v_source], 0)
+    independent = np.isin(t.dof_body, t.independent)
+    return jnp.where(independent, effort[t.v_source], 0)
 
 
-def _along_joints(model: Model, s, effort):
+def _motor_wrenches(model: Model, s, effort):
     """`S (S^T S)^+ effort` of each joint, in child axes at the child's origin.
 
-    By joint, with the pseudo-inverse: where a joint's own axes line up, which locks a gimbal, this is the part
-    of the wrench along what is left of them, and other joints do not notice.
+    The pseudo-inverse is taken for each joint: where the axes of one joint are linearly dependent (gimbal lock), the
+    result is the component of the wrench in their span, and other joints are not affected.
     """
     t = model.topology
     links = np.array(t.bodies, int)[t.dof_body]
@@ -87,9 +106,9 @@ def _along_joints(model: Model, s, effort):
     length = safe_norm(local, axis=1)
     length = jnp.where(length == 0, 1, length)
     local, effort = local / length[:, None], effort / length
-    if t.simple:
+    if t.has_single_dof_joints:
         along = effort[:, None] * local
-    else:  # columns of one joint side by side, filled up with zeros
+    else:  # the columns of one joint side by side, padded with zeros
         width = max(t.body_nv)
         rows = np.array([[k + i if i < n else t.full_nv for i in range(width)]
                          for k, n in zip(t.v_start, t.body_nv, strict=True)])  # fmt: skip
@@ -101,7 +120,7 @@ def _along_joints(model: Model, s, effort):
 
 
 def work(times: Float[Array, " n"], power: Float[Array, " n *rest"]) -> Float[Array, " n *rest"]:
-    """Work done up to each time, the integral of `power` by the trapezoidal rule, J."""
+    """Work up to each time (J): the integral of `power` (W) over `times` (s) by the trapezoidal rule."""
     widths = (times[1:] - times[:-1]).reshape(-1, *[1] * (power.ndim - 1))
     steps = widths * (power[1:] + power[:-1]) / 2
     return jnp.concatenate([jnp.zeros_like(power[:1]), jnp.cumsum(steps, axis=0)])

@@ -1,4 +1,4 @@
-"""The same dynamics by other classical routes, one file a source, interchangeable with `dynamics`."""
+"""Classical formulations of the equations of motion, one file per source, as alternatives to `jaxdyn.dynamics`."""
 
 from jaxdyn.formulations._exponential_factors import ExponentialFactors as ExponentialFactors
 from jaxdyn.formulations._exponential_factors import exponential_factors as exponential_factors
@@ -27,12 +27,12 @@ from jaxdyn.formulations._lagrange import Lagrange as Lagrange
 from jaxdyn.formulations._lagrange import SecondKind as SecondKind
 from jaxdyn.formulations._lagrange import lagrange_christoffel_symbols as lagrange_christoffel_symbols
 from jaxdyn.formulations._lagrange import second_kind as second_kind
-from jaxdyn.formulations._momentum_form import AbstractGradient as AbstractGradient
-from jaxdyn.formulations._momentum_form import ExactGradient as ExactGradient
-from jaxdyn.formulations._momentum_form import MomentumEquation as MomentumEquation
-from jaxdyn.formulations._momentum_form import ThreePointGradient as ThreePointGradient
-from jaxdyn.formulations._momentum_form import TwoPointGradient as TwoPointGradient
-from jaxdyn.formulations._momentum_form import momentum_rates as momentum_rates
+from jaxdyn.formulations._momentum_equation import AbstractGradient as AbstractGradient
+from jaxdyn.formulations._momentum_equation import ExactGradient as ExactGradient
+from jaxdyn.formulations._momentum_equation import MomentumEquation as MomentumEquation
+from jaxdyn.formulations._momentum_equation import ThreePointGradient as ThreePointGradient
+from jaxdyn.formulations._momentum_equation import TwoPointGradient as TwoPointGradient
+from jaxdyn.formulations._momentum_equation import momentum_rates as momentum_rates
 from jaxdyn.formulations._newton_euler_reactions import LinearForms as LinearForms
 from jaxdyn.formulations._newton_euler_reactions import NewtonEulerReactions as NewtonEulerReactions
 from jaxdyn.formulations._newton_euler_reactions import Reactions as Reactions

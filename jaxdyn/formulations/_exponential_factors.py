@@ -10,16 +10,16 @@ import jax.numpy as jnp
 
 from jaxdyn._errors import check_shape
 from jaxdyn._types import Array, Config, Float
-from jaxdyn.formulations._axes import skew
-from jaxdyn.formulations._exponentials import carrying, screw_exponential
+from jaxdyn.formulations._exponentials import screw_exponential, supporting_joints
 from jaxdyn.model import Model
+from jaxdyn.spatial import skew
 
 
 class ExponentialFactors(eqx.Module):
-    """`ME{J_i1} ME{J_i2} ME{J_i3} M_iv`, the column of the Jacobian of each joint that carries a frame (12).
+    """Factors `ME{J_i1} ME{J_i2} ME{J_i3} M_iv` of the Jacobian column of each joint that carries a frame (12).
 
-    One row a joint i, `n` in all. The source gives `ME{V_i3}` a block of three columns for every joint from i on; here
-    it has one for every joint, zero for those before i, so that all rows have one size, `m = 3 (n + 2)`.
+    One row per joint i, `n` in all. In the source `ME{V_i3}` has a block of three columns for each joint from i on;
+    here it has one for every joint, zero before joint i, so that all rows have the same size `m = 3 (n + 2)`.
     """
 
     #: velocity coordinates of the joints
@@ -56,11 +56,11 @@ class ExponentialFactors(eqx.Module):
 def exponential_factors(model: Model, q: Config, name: str) -> ExponentialFactors:
     """The factors of the Jacobian of the link or frame called `name` (5 to 10).
 
-    Their product is `exponential_jacobian`, with the halves exchanged; that one multiplies fewer zeros. For models of
-    revolute, continuous, prismatic and helical joints.
+    Their product is `exponential_jacobian` with the halves exchanged; `exponential_jacobian` multiplies fewer zeros.
+    For models of revolute, continuous, prismatic and helical joints.
     """
     q = check_shape("q", q, (model.nq,))
-    path, screws, at_zero = carrying(model, name)
+    path, screws, at_zero = supporting_joints(model, name)
     steps = jax.vmap(screw_exponential)(screws, q[path])
     n, one = len(path), jnp.eye(3, dtype=steps.rotation.dtype)
     last, before = jax.lax.scan(lambda r, step: (r @ step, r), one, steps.rotation)

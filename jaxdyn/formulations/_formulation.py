@@ -1,4 +1,4 @@
-"""The contract of a formulation, and what all of them share."""
+"""The contract of a formulation, and functions that the formulations share."""
 
 import abc
 
@@ -16,18 +16,29 @@ from jaxdyn.model import Model
 
 
 class AbstractFormulation(eqx.Module):
-    """A classical route to the equations of motion `M(q) a + h(q, v) = tau + J^T external`.
+    """Contract of a formulation of the equations of motion `M(q) a + h(q, v) = tau + J^T external`.
 
-    All formulations give the same numbers, those of `rnea`, `mass_matrix` and `forward_dynamics`; they differ in
-    how they get there and in the robots that they cover. An instance can be passed as `forward_dynamics(...,
-    method=)` and as `FreeMotion(method=)`. Frames, units and the role of the armatures are those of `rnea`.
+    All formulations agree with `rnea`, `mass_matrix` and `forward_dynamics` to rounding; they differ in their
+    derivation, their cost and the models that they cover. Pass an instance as `forward_dynamics(..., method=)` or
+    `FreeMotion(method=)`. Frames, units and armatures are those of `rnea`.
 
-    A formulation starts each of its methods with `checked`, which refuses what it does not cover.
+    Implementations call `checked` first in each method; it raises `ModelError` for a model that they do not cover.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.formulations import PlanarChain
+
+    model = jd.robots.double_pendulum()
+    method, q, v = PlanarChain(), jnp.array([0.1, 0.2]), jnp.array([0.5, -0.5])
+    h = method.bias(model, q, v)
+    a = jd.forward_dynamics(model, q, v, jnp.zeros(2), method=method)
+    ```
     """
 
     @abc.abstractmethod
     def covers(self, model: Model) -> str | None:
-        """None, or why this formulation does not cover the model, with the name of the joint or link at fault."""
+        """None if the formulation covers the model; otherwise the reason, with the name of the joint or link."""
 
     @abc.abstractmethod
     def mass_matrix(self, model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
@@ -35,7 +46,7 @@ class AbstractFormulation(eqx.Module):
 
     @abc.abstractmethod
     def bias(self, model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, " nv"]:
-        """`h(q, v)`: Coriolis, centrifugal and gravity terms together, N m or N."""
+        """`h(q, v)`: Coriolis, centrifugal and gravity terms, N m or N."""
 
     @abc.abstractmethod
     def inverse_dynamics(
@@ -56,18 +67,18 @@ class AbstractFormulation(eqx.Module):
         tau: Float[Array, " nv"],
         external: Float[Array, "links 6"] | None = None,
     ) -> Float[Array, " nv"]:
-        """Accelerations under the efforts tau, `a = M^-1 (tau - h + sum J^T external)`, by Cholesky's factors.
+        """Accelerations under the efforts tau, `a = M^-1 (tau - h + sum J^T external)`, by Cholesky factorisation.
 
-        All of them are NaN where M is not positive definite, as with bodies without inertia at the end of a chain;
+        All of them are NaN if M is not positive definite, as for bodies without inertia at the end of a chain;
         `simulate` then ends with the status `NOT_FINITE`.
         """
         q, v, tau = self.checked(model, q, v, tau)
-        still = jnp.zeros_like(v)
-        bias = self.bias(model, q, v) if external is None else self.inverse_dynamics(model, q, v, still, external)
+        zero = jnp.zeros_like(v)
+        bias = self.bias(model, q, v) if external is None else self.inverse_dynamics(model, q, v, zero, external)
         return cho_solve(cho_factor(self.mass_matrix(model, q)), tau - bias)
 
     def checked(self, model: Model, q, *rates) -> tuple:
-        """q and rates (v, then a or tau) as arrays of the right shapes; raises for a model that is not covered."""
+        """Returns q and rates (v, then a or tau) with checked shapes; raises for a model that is not covered."""
         reason = self.covers(model)
         if reason is not None:
             raise ModelError(
@@ -79,32 +90,32 @@ class AbstractFormulation(eqx.Module):
 
 
 def moving_joints(model: Model) -> list[tuple[str, AbstractJoint]]:
-    """Names and stacked types of the joints that move."""
+    """Names and stacked joints of all joints that move."""
     t = model.topology
     return [(name, model.joints[g]) for name, g in zip(t.joint_names, t.groups, strict=True) if g >= 0]
 
 
-def joints_beyond(model: Model, *kinds: type[AbstractJoint]) -> str | None:
-    """The first joint that moves and is of none of these kinds, as a reason for `covers`; or the first mimic."""
+def find_unsupported_joint(model: Model, *kinds: type[AbstractJoint]) -> str | None:
+    """The reason, for `covers`, if a joint mimics another or is of none of these types; otherwise None."""
     for joint, _ in model.topology.mimics:
         return f"joint {model.joint_names[joint]!r} mimics another"
     for name, joint in moving_joints(model):
         if not isinstance(joint, kinds):
-            wanted = ", ".join(k.__name__ for k in kinds)
-            return f"joint {name!r} is a {type(joint).__name__}, and only {wanted} are covered"
+            expected = ", ".join(k.__name__ for k in kinds)
+            return f"joint {name!r} is a {type(joint).__name__}, and only {expected} are covered"
     return None
 
 
-def no_coordinates_for_velocities(model: Model) -> str | None:
-    """The first joint whose velocities are not the rates of its coordinates, as a reason for `covers`."""
+def find_quasi_velocity_joint(model: Model) -> str | None:
+    """The reason, for `covers`, if the velocities of a joint are not the rates of its coordinates; otherwise None."""
     for name, joint in moving_joints(model):
         if not has_vector_rate(joint):
             return f"joint {name!r} is a {type(joint).__name__}, whose velocities are not the rates of its coordinates"
     return None
 
 
-def not_serial(model: Model) -> str | None:
-    """The first moving link that makes the robot branch, as a reason for `covers`."""
+def find_branching_link(model: Model) -> str | None:
+    """The reason, for `covers`, if the robot is no serial chain, with the link of the second branch; otherwise None."""
     t = model.topology
     for body, parent in enumerate(t.body_parents):
         if parent != body - 1:
@@ -114,39 +125,39 @@ def not_serial(model: Model) -> str | None:
     return None
 
 
-def combined(mass, bias, a, external_effort):
-    """`M a + h - J^T external`, for formulations that give M and h."""
+def combine_terms(mass, bias, a, external_effort):
+    """`M a + h - J^T external`, for formulations that compute M and h."""
     return mass @ a + bias - external_effort
 
 
 def external_efforts(model: Model, q, external):
-    """`sum J^T external`: the slope of the wrenches' power in the velocities; zero without wrenches."""
+    """`sum J^T external`: the gradient of the power of the wrenches with respect to v; zero without wrenches."""
     if external is None or not model.nv:
         return jnp.zeros(model.nv, q.dtype)
     external = check_shape("external", external, (model.num_links, 6))
-    still = jnp.zeros(model.nv, q.dtype)
+    zero = jnp.zeros(model.nv, q.dtype)
 
     def power(v):
-        turned, rate, _, velocity = link_motions(model, q, still, v)
-        local = jnp.einsum("lji,lj->li", turned, velocity)
-        return jnp.sum(external[:, :3] * angular_velocity(turned, rate)) + jnp.sum(external[:, 3:] * local)
+        rotation, spin, _, velocity = link_poses_and_rates(model, q, zero, v)
+        local = jnp.einsum("lji,lj->li", rotation, velocity)
+        return jnp.sum(external[:, :3] * angular_velocity(rotation, spin)) + jnp.sum(external[:, 3:] * local)
 
-    return jax.grad(power)(still)
+    return jax.grad(power)(zero)
 
 
-def link_motions(model: Model, q, x, rate):
-    """Rotations and positions of all links at the configuration reached from q by x, and the rates of both.
+def link_poses_and_rates(model: Model, q, x, rate):
+    """Rotations and positions of all links at `integrate(q, x)`, as `(R, Rdot, p, pdot)`.
 
-    x are exponential coordinates about q (`integrate`), `rate` their time derivative. At x = 0 the velocity of the
-    robot is `v = rate` and its acceleration is the time derivative of `rate`, for every kind of joint.
+    x are exponential coordinates about q, `rate` their time derivative. At x = 0 the velocity of the robot is
+    `v = rate` and its acceleration is the time derivative of `rate`, for every type of joint.
     """
 
-    moved = lambda x: poses(model, integrate(model, q, x))
-    (rotation, position), (spin, velocity) = jax.jvp(moved, (x,), (rate,))
+    displaced = lambda x: poses(model, integrate(model, q, x))
+    (rotation, position), (spin, velocity) = jax.jvp(displaced, (x,), (rate,))
     return rotation, spin, position, velocity
 
 
 def angular_velocity(rotation, rate):
-    """`w = vee(R^T Rdot)`, in link axes, one row a link."""
+    """`w = vee(R^T Rdot)` of each link, in link axes."""
     m = jnp.einsum("lji,ljk->lik", rotation, rate)
     return jnp.stack([m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1]], axis=1) / 2

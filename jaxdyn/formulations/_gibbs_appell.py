@@ -1,11 +1,11 @@
-"""The equations of Gibbs and Appell: efforts as the gradient of the acceleration energy in the accelerations.
+"""The Gibbs-Appell equations: efforts as the gradient of the acceleration energy with respect to the accelerations.
 
-After equations 34 to 40 of I. Negrean, A. Duca, K. Kacso, S. Mura-Cozma and C. Schonstein, "New formulations on
-serial robots dynamics", COMEC 2009. Since velocities and accelerations may be quasi-coordinates, nothing has to be
-added for quaternions or free bodies. Misprints there: the second line of (38) lacks the factor `a_3` in `-M_3 a_2 sin
-q_3 a_1 a_3`, as (40) has it; the first row of `(n)J` in (36) is `(cos q_3, -sin q_3, 0)`, and velocities in frame {3}
-are not those in frame {0}, as (37) has them, but for `q_3 = 0`. With the factor 1/2 before the bracket of (35), V is
-twice the Coriolis and centrifugal forces.
+After equations 34 to 40 of I. Negrean, A. Duca, K. Kacso, S. Mura-Cozma and C. Schonstein, "New formulations on serial
+robots dynamics", COMEC 2009. They hold for quasi-velocities, and therefore for quaternions and free bodies without
+further terms. Misprints of the source: the second line of (38) lacks the factor `a_3` in `-M_3 a_2 sin q_3 a_1 a_3`, as
+(40) has it; the first row of `(n)J` in (36) is `(cos q_3, -sin q_3, 0)`, and velocities in frame {3} are not those in
+frame {0}, as (37) has them, but for `q_3 = 0`. With the factor 1/2 before the bracket of (35), V is twice the Coriolis
+and centrifugal forces.
 """
 
 import equinox as eqx
@@ -14,10 +14,11 @@ import jax.numpy as jnp
 
 from jaxdyn._errors import check_shape
 from jaxdyn._types import Array, Config, Float, Scalar, Velocity
-from jaxdyn.formulations._axes import nothing_moves, skew
+from jaxdyn.formulations._axes import find_fixed_model
 from jaxdyn.formulations._formulation import AbstractFormulation
 from jaxdyn.formulations._gibbs_appell_forces import BodyMotions, body_motions, gravity_and_manipulating
 from jaxdyn.model import Model
+from jaxdyn.spatial import skew
 
 
 def acceleration_energy(model: Model, q: Config, v: Velocity, a: Velocity) -> Scalar:
@@ -27,7 +28,7 @@ def acceleration_energy(model: Model, q: Config, v: Velocity, a: Velocity) -> Sc
 
     over the links, with dv_C the acceleration of the mass centre and I about it, which is (34) with its operators for
     general motion and `Tr(I_p) 1 - I_p = I` for the planar moments `I_p`. Rotors (`armature`) add `1/2 armature a^2`.
-    Gravity is not part of it.
+    Gravity is not included.
     """
     q = check_shape("q", q, (model.nq,))
     v, a = check_shape("v", v, (model.nv,)), check_shape("a", a, (model.nv,))
@@ -57,13 +58,14 @@ class AccelerationMatrices(eqx.Module):
 def acceleration_matrices(model: Model, q: Config, v: Velocity) -> AccelerationMatrices:
     """Mass matrix, Coriolis and centrifugal column, and pseudo-inertial matrix of the acceleration energy (35).
 
-    With `dv_C = J a + B v` and `dw = K a + C v` for the links, where B and C are linear in v, each a sum over them:
+    With `dv_C = J a + B v` and `dw = K a + C v` for the links, where B and C are linear in v, each matrix is a sum over
+    the links:
 
         M = m J^T J + K^T I K
         V = 2 m J^T B v + 2 K^T (I C v + w x I w)
         D = m B^T B + C^T I C + 2 sym(C^T [w] I K) + (w . I w) K^T K
 
-    D as such is not unique, `v^T D v` is: B and C are taken as half the slopes of `B v` and `C v` in v.
+    `v^T D v` is unique, D is not: B and C are taken as half the derivatives of `B v` and `C v` with respect to v.
     """
     q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
     m = body_motions(model, q, v)
@@ -85,15 +87,15 @@ def acceleration_matrices(model: Model, q: Config, v: Velocity) -> AccelerationM
 
 
 class GibbsAppell(AbstractFormulation):
-    """`dE/da + Q_g + Q_su = tau` (39): the acceleration energy E alone gives the inertia forces, by its gradient.
+    """`dE/da + Q_g + Q_su = tau` (39): the inertia forces are the gradient of the acceleration energy E.
 
     `Q_g` and `Q_su` are the generalised forces of gravity and of wrenches (25 to 28). At rest the gradient is `M a`,
-    which gives the mass matrix column by column; at a = 0 it is the Coriolis and centrifugal force. Covers every
-    model in which something moves.
+    which yields the mass matrix column by column; at a = 0 it is the Coriolis and centrifugal force. Covers every model
+    with a joint that moves.
     """
 
     def covers(self, model):
-        return nothing_moves(model)
+        return find_fixed_model(model)
 
     def mass_matrix(self, model, q):
         (q,) = self.checked(model, q)

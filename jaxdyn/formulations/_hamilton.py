@@ -12,15 +12,15 @@ from jaxdyn._types import Array, Float
 from jaxdyn.formulations._formulation import (
     AbstractFormulation,
     external_efforts,
-    no_coordinates_for_velocities,
+    find_quasi_velocity_joint,
 )
 from jaxdyn.formulations._lagrange import potential
-from jaxdyn.formulations._momentum_form import inertia_matrix
+from jaxdyn.formulations._momentum_equation import inertia_matrix
 from jaxdyn.model import Model
 
 
 def hamiltonian(model: Model, q: Float[Array, " nq"], p: Float[Array, " nv"]) -> Float[Array, ""]:
-    """`H(q, p) = p . M(q)^-1 p / 2 + U(q)`, the total energy in J; for joints with `v = qdot`."""
+    """Hamiltonian `H(q, p) = p . M(q)^-1 p / 2 + U(q)`, the total energy in J, for joints with `v = qdot`."""
     q, p = Hamilton().checked(model, q, p)
     return _hamiltonian(model, q, p)
 
@@ -41,8 +41,8 @@ def hamilton_equations(
 ) -> tuple[Float[Array, " nv"], Float[Array, " nv"]]:
     """`qdot = dH/dp`, `pdot = -dH/dq + tau + J^T external` (Goldstein, "Classical Mechanics", equation 8.18).
 
-    `p = M(q) v` in kg m^2/s or kg m/s. Efforts `passive(model, q, qdot)` are added to tau, such as those of
-    `jaxdyn.passive_forces`. Returns `(qdot, pdot)`. For joints with `v = qdot`.
+    `p = M(q) v` is in kg m^2/s or kg m/s. `passive(model, q, qdot)`, for example `jaxdyn.passive_forces`, returns
+    efforts that are added to tau. Returns `(qdot, pdot)`. For joints with `v = qdot`.
     """
     q, p, tau = Hamilton().checked(model, q, p, tau)
     by_q, by_p = jax.grad(lambda q, p: _hamiltonian(model, q, p), (0, 1))(q, p)
@@ -54,12 +54,12 @@ def hamilton_equations(
 class Hamilton(AbstractFormulation):
     """`p = M v`, `tau + J^T external = pdot + dH/dq`, with `dH/dq` at fixed p.
 
-    `h = dM/dt v + dH/dq`: at fixed momentum the slope of the kinetic energy has the sign opposite to that at fixed
-    velocity. Covers joints with `v = qdot`.
+    `h = dM/dt v + dH/dq`; the derivative of the kinetic energy with respect to q at fixed momentum is minus the
+    derivative at fixed velocity. Covers joints with `v = qdot`.
     """
 
     def covers(self, model):
-        return no_coordinates_for_velocities(model)
+        return find_quasi_velocity_joint(model)
 
     def mass_matrix(self, model, q):
         (q,) = self.checked(model, q)
@@ -71,5 +71,5 @@ class Hamilton(AbstractFormulation):
 
     def inverse_dynamics(self, model, q, v, a, external=None):
         q, v, a = self.checked(model, q, v, a)
-        p, moved = jax.jvp(lambda q, v: inertia_matrix(model, q) @ v, (q, v), (v, a))
-        return moved + jax.grad(lambda q: _hamiltonian(model, q, p))(q) - external_efforts(model, q, external)
+        p, momentum_rate = jax.jvp(lambda q, v: inertia_matrix(model, q) @ v, (q, v), (v, a))
+        return momentum_rate + jax.grad(lambda q: _hamiltonian(model, q, p))(q) - external_efforts(model, q, external)

@@ -1,4 +1,4 @@
-"""Lagrange's equations of the second kind, from the energies alone."""
+"""Lagrange's equations of the second kind, from kinetic and potential energy."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from jaxdyn.formulations._formulation import (
     AbstractFormulation,
     angular_velocity,
     external_efforts,
-    link_motions,
+    link_poses_and_rates,
 )
 from jaxdyn.formulations._poses import poses
 from jaxdyn.kinematics import integrate
@@ -18,8 +18,8 @@ from jaxdyn.model import Model
 
 
 def kinetic(model: Model, q, x, rate):
-    """`T = sum of m |c'|^2 / 2 + w . I w / 2`, armatures included, in the chart of `link_motions`; J."""
-    rotation, spin, _, velocity = link_motions(model, q, x, rate)
+    """`T = sum of m |c'|^2 / 2 + w . I w / 2`, armatures included, in the chart of `link_poses_and_rates`; J."""
+    rotation, spin, _, velocity = link_poses_and_rates(model, q, x, rate)
     com = velocity + jnp.einsum("lij,lj->li", spin, model.links.com)
     w = angular_velocity(rotation, spin)
     moving = jnp.sum(model.links.mass * jnp.sum(com * com, axis=1))
@@ -28,7 +28,7 @@ def kinetic(model: Model, q, x, rate):
 
 
 def potential(model: Model, q, x):
-    """`U = -sum of m g . c` in the chart; J."""
+    """`U = -sum of m g . c` in the same chart; J."""
     rotation, position = poses(model, integrate(model, q, x))
     com = position + jnp.einsum("lij,lj->li", rotation, model.links.com)
     return -jnp.sum(model.links.mass * (com @ model.gravity))
@@ -37,9 +37,19 @@ def potential(model: Model, q, x):
 class Lagrange(AbstractFormulation):
     """`d/dt dT/dx' - dT/dx + dU/dx = tau + J^T external`, by automatic differentiation of the energies.
 
-    Only T and U are written down. The coordinates x are exponential ones about the present configuration, where
-    `v = x'` and `a = x''`, so that quaternions, planar bases and free bodies are covered like plain angles: these are
-    the equations of Boltzmann and Hamel without their structure constants. Covers every model.
+    The inputs are the energies T and U. The coordinates x are exponential coordinates about the present configuration,
+    where `v = x'` and `a = x''`, so that quaternions, planar bases and free bodies need no special case: these are the
+    Boltzmann-Hamel equations without their structure constants. Covers every model.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.formulations import Lagrange
+
+    model = jd.robots.double_pendulum()
+    q, v = jnp.array([0.1, 0.2]), jnp.array([0.5, -0.5])
+    a = jd.forward_dynamics(model, q, v, jnp.zeros(2), method=Lagrange())
+    ```
     """
 
     def covers(self, model):
@@ -55,64 +65,64 @@ class Lagrange(AbstractFormulation):
 
     def inverse_dynamics(self, model, q, v, a, external=None):
         q, v, a = self.checked(model, q, v, a)
-        here = jnp.zeros_like(v)
+        origin = jnp.zeros_like(v)
         energy = lambda x, rate: kinetic(model, q, x, rate)
-        _, moved = jax.jvp(jax.grad(energy, 1), (here, v), (v, a))
-        slope = jax.grad(lambda x: energy(x, v) - potential(model, q, x))(here)
-        return moved - slope - external_efforts(model, q, external)
+        _, momentum_rate = jax.jvp(jax.grad(energy, 1), (origin, v), (v, a))
+        gradient = jax.grad(lambda x: energy(x, v) - potential(model, q, x))(origin)
+        return momentum_rate - gradient - external_efforts(model, q, external)
 
 
 def _mass_matrix(model, q, x):
-    """`M = d^2 T / dx'^2` in the chart: T is quadratic, so that column i is `dT/dx'` at the unit rate i."""
+    """`M = d^2 T / dx'^2` in the chart; T is quadratic, so that column i is `dT/dx'` at the unit rate i."""
     return jax.vmap(jax.grad(lambda rate: kinetic(model, q, x, rate)))(jnp.eye(x.shape[0], dtype=x.dtype))
 
 
-def _mass_slope(model, q):
+def _mass_derivative(model, q):
     """`dM_ij / dx_k` in the chart, and M."""
-    here = jnp.zeros(model.nv, q.dtype)
+    origin = jnp.zeros(model.nv, q.dtype)
 
     def mass(x):
         m = _mass_matrix(model, q, x)
         return m, m
 
-    return jax.jacfwd(mass, has_aux=True)(here)
+    return jax.jacfwd(mass, has_aux=True)(origin)
 
 
-def _symbols(slope):
-    return (slope + jnp.swapaxes(slope, 1, 2) - jnp.moveaxis(slope, 2, 0)) / 2
+def _symbols(derivative):
+    return (derivative + jnp.swapaxes(derivative, 1, 2) - jnp.moveaxis(derivative, 2, 0)) / 2
 
 
 def lagrange_christoffel_symbols(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv nv"]:
     """Symbols of the first kind, `G[i, j, k] = (dM_ij/dx_k + dM_ik/dx_j - dM_jk/dx_i) / 2`, from the kinetic energy.
 
-    x are the coordinates of `Lagrange`, plain q where `v = qdot` (Celentano, "An Innovative Method for Robots Modeling
-    and Simulation", equation 5, whose symbols times `v_k` sum up to the Coriolis matrix). For such joints they are
-    those of `jaxdyn.christoffel_symbols`.
+    x are the coordinates of `Lagrange`, which are q where `v = qdot` (Celentano, "An Innovative Method for Robots
+    Modeling and Simulation", equation 5, whose symbols times `v_k` add up to the Coriolis matrix). For such joints they
+    are equal to `jaxdyn.christoffel_symbols`.
     """
     (q,) = Lagrange().checked(model, q)
-    return _symbols(_mass_slope(model, q)[0])
+    return _symbols(_mass_derivative(model, q)[0])
 
 
 class SecondKind(NamedTuple):
     """The terms of `M a + C v + g = tau + J^T external`."""
 
     mass_matrix: Float[Array, "nv nv"]
-    #: by Christoffel symbols, so that `dM/dt - 2 C` is skew
+    #: from Christoffel symbols, so that `dM/dt - 2 C` is skew-symmetric
     coriolis: Float[Array, "nv nv"]
     gravity: Float[Array, " nv"]
-    #: `dM/dt` of the mass matrix in the chart of `Lagrange`; where `v = qdot` that of `mass_matrix(model, q)`
+    #: `dM/dt` of the mass matrix in the chart of `Lagrange`; for `v = qdot` the rate of `mass_matrix(model, q)`
     mass_rate: Float[Array, "nv nv"]
 
 
 def second_kind(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> SecondKind:
-    """Lagrange's equations in their second-kind form, `M a + C v + g`, and the rate of M.
+    """Terms of Lagrange's equations of the second kind, `M a + C v + g`, and the rate of M.
 
     `C_ij = sum of G[i, j, k] v_k` and `dM/dt = sum of dM/dx_k v_k`, from one derivative of the mass matrix. Passivity
     is `u . (dM/dt - 2 C) u = 0` for every u. Coordinates and units as for `Lagrange`: for free, spherical and planar
     joints `dM/dt` is the rate of M in exponential coordinates about q, which differs from the rate of
-    `mass_matrix(model, q)` along the motion; C, which has the same symbols, gives the same forces `C v`.
+    `mass_matrix(model, q)` along the motion; C has the same symbols, so that the forces `C v` are correct.
     """
     q, v = Lagrange().checked(model, q, v)
-    slope, mass = _mass_slope(model, q)
+    derivative, mass = _mass_derivative(model, q)
     gravity = jax.grad(lambda x: potential(model, q, x))(jnp.zeros_like(v))
-    return SecondKind(mass, _symbols(slope) @ v, gravity, slope @ v)
+    return SecondKind(mass, _symbols(derivative) @ v, gravity, derivative @ v)

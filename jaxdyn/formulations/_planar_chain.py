@@ -4,13 +4,13 @@ L. Celentano, "An Innovative Method for Robots Modeling and Simulation", in "New
 Robotics", I-Tech 2008, section 3. Absolute angles alpha are those of the links in the plane, relative ones beta
 those of the joints, `alpha = U beta`.
 
-Lengths and directions of the source come here as vectors: `d_h` from the axis of link h to the next, of length L_h, and
-`g_h` from the axis to the centre of mass, of length L_Gh, both turned by alpha_h. So `L_h L_k cos(alpha_k - alpha_h)`
-is `d_h . d_k`, with the cross product for the sine, and g_h need not lie on the line of d_h as it does in the source.
+Lengths and directions of the source are vectors here: `d_h` from the axis of link h to the next, of length L_h, and
+`g_h` from the axis to the centre of mass, of length L_Gh, both rotated by alpha_h. So `L_h L_k cos(alpha_k - alpha_h)`
+is `d_h . d_k`, and the sine is a cross product; g_h and d_h need not be parallel as they are in the source.
 
 Misprints of the source: in equation 30 it is `A(U beta)`, not of `U^-1 beta`; the second term of equation 32 lacks the
-factor rho_i^2; the sum of equation 33 begins at `m = k`, since joint k does not carry what comes before it, and stands
-for a force against which the y axis points down.
+factor rho_i^2; the sum of equation 33 begins at `m = k`, since joint k does not carry the links before it, and its sign
+is that of a y axis that points down.
 """
 
 from typing import Any, cast
@@ -27,10 +27,10 @@ from jaxdyn._types import Array, Float
 from jaxdyn.formulations._axes import axis_bodies
 from jaxdyn.formulations._formulation import (
     AbstractFormulation,
-    combined,
+    combine_terms,
     external_efforts,
-    joints_beyond,
-    not_serial,
+    find_branching_link,
+    find_unsupported_joint,
 )
 from jaxdyn.joints import Continuous, Revolute
 from jaxdyn.model import Model
@@ -39,7 +39,7 @@ PARALLEL = 1e-6
 
 
 class PlanarLinks(eqx.Module):
-    """The links of a planar chain in its plane, each with what is fixed to it."""
+    """The links of a planar chain in its plane, each with the links that are fixed to it."""
 
     mass: Float[Array, " n"]
     #: J, moment of inertia about the link's own axis, kg m^2
@@ -50,15 +50,15 @@ class PlanarLinks(eqx.Module):
     center: Float[Array, "n 2"]
     #: gravity in the plane, m/s^2
     gravity: Float[Array, "2"]
-    #: 1 where a joint turns about the normal of the plane, -1 where it turns about its opposite
+    #: 1 for a joint axis along the normal of the plane, -1 for the opposite direction
     sign: Float[Array, " n"]
 
 
 def planar_links(model: Model) -> PlanarLinks:
-    """The plane and the links of a chain whose axes are parallel, with `alpha = 0` at q = 0.
+    """The links of a chain with parallel axes, in its plane, with `alpha = 0` at q = 0.
 
-    The normal is the first joint's axis. Another model is refused by the name of a joint: at once where its numbers
-    are known, and where they are traced by an error when the program runs.
+    The normal of the plane is the axis of the first joint. A model that is no planar chain raises `ModelError` with the
+    name of a joint; if its numbers are traced, the error is raised when the program runs.
     """
     reason = PlanarChain().covers(model)
     if reason is not None:
@@ -85,34 +85,34 @@ def planar_links(model: Model) -> PlanarLinks:
 
 
 def _parallel(model: Model, axes):
-    """The axes; if they are traced, with an error at run time, by the name of the joint, if they are not parallel."""
-    if not _traced(model):
+    """The axes; if they are traced, with an error at run time that names the first joint that is not parallel."""
+    if not _is_traced(model):
         return axes
     off = jnp.linalg.norm(jnp.cross(axes[1:], axes[0]), axis=1) > _tolerance(axes.dtype)
     names = [model.joint_names[link] for link in model.topology.bodies[1:]]
     if not names:
         return axes
-    messages = [f"these are no planar links: {_tilted(name)}" for name in names]
+    messages = [f"these are no planar links: {_nonparallel_message(name)}" for name in names]
     return eqx.branched_error_if(axes, jnp.any(off), jnp.argmax(off), messages)
 
 
 def _tolerance(dtype):
-    """Sine of the angle between axes that count as parallel: above the rounding of chains of rotations."""
+    """Sine of the largest angle between axes that count as parallel, above the rounding of chains of rotations."""
     return max(PARALLEL, 500 * float(jnp.finfo(dtype).eps))
 
 
-def _tilted(joint: str) -> str:
-    return f"the axis of joint {joint!r} is not parallel to that of the first"
+def _nonparallel_message(joint: str) -> str:
+    return f"the axis of joint {joint!r} is not parallel to the axis of the first joint"
 
 
-def _traced(model: Model) -> bool:
+def _is_traced(model: Model) -> bool:
     return any(isinstance(x, core.Tracer) for x in (model.placements.rotation, *jax.tree.leaves(model.joints)))
 
 
 def _plane(normal):
-    """Two columns that make a right-handed frame with a normal, smooth in it but for one direction.
+    """Two columns that form a right-handed frame with the normal, smooth functions of it.
 
-    The first is orthogonal to the coordinate axis that is furthest from the normal.
+    The first is orthogonal to the coordinate axis with the largest angle to the normal.
     """
     helper = jnp.eye(3, dtype=normal.dtype)[jnp.argmin(jnp.abs(normal))]
     first = jnp.cross(helper, normal)
@@ -122,7 +122,7 @@ def _plane(normal):
 
 def planar_link_inertia(links: PlanarLinks, alpha: Float[Array, " n"]) -> Float[Array, "n 3 3"]:
     """The matrices I_i of theorem 2, with `T_i = (x' y' alpha') I_i (x' y' alpha') / 2` (equations 10 and 11)."""
-    g = links.mass[:, None] * turned(alpha, links.center)
+    g = links.mass[:, None] * rotate_vectors(alpha, links.center)
     zero = jnp.zeros_like(links.mass)
     rows = ((links.mass, zero, -g[:, 1]), (zero, links.mass, g[:, 0]), (-g[:, 1], g[:, 0], links.inertia))
     return jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1)
@@ -131,7 +131,7 @@ def planar_link_inertia(links: PlanarLinks, alpha: Float[Array, " n"]) -> Float[
 def absolute_mass_matrix(links: PlanarLinks, alpha: Float[Array, " n"]) -> Float[Array, "n n"]:
     """A of theorem 3, with `T = alpha' . A alpha' / 2`, all links assembled at once (equations 17 and 26).
 
-    `A_hk = sum over i of M_i L_h L_k cos(alpha_k - alpha_h)`, where link `i = k` enters with its centre of mass.
+    `A_hk = sum over i of M_i L_h L_k cos(alpha_k - alpha_h)`, where link `i = k` contributes with its centre of mass.
     """
     return _products(links, alpha)[0]
 
@@ -140,59 +140,61 @@ def planar_link_mass_matrices(links: PlanarLinks, alpha: Float[Array, " n"]) -> 
     """The matrices A_i of theorem 3, `T_i = alpha' . A_i alpha' / 2`, with zeros beyond row and column i (17, 18).
 
     `a_i,hh = M_i L_h^2` and J_i for `h = i`; `a_i,hk = M_i L_h L_k cos(alpha_k - alpha_h)` with `L_Gi` for `L_k` where
-    `k = i`. Their sum is the `absolute_mass_matrix` (26), which does not need them.
+    `k = i`. Their sum is the `absolute_mass_matrix` (26), which is computed without them.
     """
     n = links.mass.shape[0]
     before, own = jnp.tril(jnp.ones((n, n), alpha.dtype), -1), jnp.eye(n, dtype=alpha.dtype)
     # row i: the arms of the links before i, then the centre of mass of link i
-    reach = before[:, :, None] * turned(alpha, links.arm) + own[:, :, None] * turned(alpha, links.center)
+    reach = before[:, :, None] * rotate_vectors(alpha, links.arm) + own[:, :, None] * rotate_vectors(
+        alpha, links.center
+    )
     outer = links.mass[:, None, None] * (reach @ jnp.swapaxes(reach, 1, 2))
     corner = own[:, :, None] * own[:, None, :]
     return outer * (1 - corner) + links.inertia[:, None, None] * corner
 
 
-def _after(links):
+def _mass_after(links):
     """Mass of the links that follow each."""
     return jnp.cumsum(links.mass[::-1])[::-1] - links.mass
 
 
-def _carried(links):
-    """`sum over i of M_i L_k` as a vector at alpha = 0: the static moment of what each axis carries along its link."""
-    return _after(links)[:, None] * links.arm + links.mass[:, None] * links.center
+def _static_moments(links):
+    """`sum over i of M_i L_k` as vectors at alpha = 0: static moments of the masses that each link carries."""
+    return _mass_after(links)[:, None] * links.arm + links.mass[:, None] * links.center
 
 
 def _products(links: PlanarLinks, alpha):
-    """`A` and, of the same products, those with the sine: `S_hk = sum of M_i L_h L_k sin(alpha_k - alpha_h)`."""
-    arm, carried = turned(alpha, links.arm), turned(alpha, _carried(links))
-    cos = jnp.triu(arm @ carried.T, 1)
-    sin = jnp.triu(arm[:, :1] * carried[:, 1] - arm[:, 1:] * carried[:, 0], 1)
-    own = links.inertia + _after(links) * jnp.sum(links.arm * links.arm, axis=1)
+    """`A`, and the corresponding products with the sine, `S_hk = sum of M_i L_h L_k sin(alpha_k - alpha_h)`."""
+    arm, moments = rotate_vectors(alpha, links.arm), rotate_vectors(alpha, _static_moments(links))
+    cos = jnp.triu(arm @ moments.T, 1)
+    sin = jnp.triu(arm[:, :1] * moments[:, 1] - arm[:, 1:] * moments[:, 0], 1)
+    own = links.inertia + _mass_after(links) * jnp.sum(links.arm * links.arm, axis=1)
     return cos + cos.T + jnp.diag(own), sin - sin.T
 
 
-def turned(alpha, x):
-    """Vectors of the links turned by their angles."""
+def rotate_vectors(alpha, x):
+    """Rotates the vector of each link by its angle."""
     c, s = jnp.cos(alpha), jnp.sin(alpha)
     return jnp.stack([c * x[:, 0] - s * x[:, 1], s * x[:, 0] + c * x[:, 1]], axis=1)
 
 
-def summing(beta):
-    """U, which sums relative angles up to absolute ones (equation 28)."""
+def summation_matrix(beta):
+    """U with `alpha = U beta`: absolute angles are sums of relative angles (equation 28)."""
     return jnp.tril(jnp.ones((beta.shape[0],) * 2, beta.dtype))
 
 
 def relative_mass_matrix(links: PlanarLinks, beta: Float[Array, " n"]) -> Float[Array, "n n"]:
     """B of the relative angles, `B = U^T A(U beta) U` (equation 30)."""
-    u = summing(beta)
+    u = summation_matrix(beta)
     return u.T @ absolute_mass_matrix(links, u @ beta) @ u
 
 
 def kinetic_gradient(links: PlanarLinks, beta: Float[Array, " n"], rate: Float[Array, " n"]) -> Float[Array, " n"]:
     """`c = dT/dbeta` at fixed rates (theorem 4, equation 31).
 
-    `c_l = -sum over h < l <= k of alpha'_h S_hk alpha'_k`: those pairs of links whose angle varies with beta_l.
+    `c_l = -sum over h < l <= k of alpha'_h S_hk alpha'_k`: the pairs of links whose angle depends on beta_l.
     """
-    u = summing(beta)
+    u = summation_matrix(beta)
     alpha_rate = u @ rate
     _, sine = _products(links, u @ beta)
     pairs = alpha_rate[:, None] * sine * alpha_rate
@@ -209,13 +211,13 @@ def absolute_kinetic_gradient(
 
 def gravity_torques(links: PlanarLinks, beta: Float[Array, " n"]) -> Float[Array, " n"]:
     """Torques that the weights exert on the joints, `-dU/dbeta` (theorem 5, equation 33), N m."""
-    u = summing(beta)
-    return u.T @ _weight(links, turned(u @ beta, _carried(links)))
+    u = summation_matrix(beta)
+    return u.T @ _weight(links, rotate_vectors(u @ beta, _static_moments(links)))
 
 
-def _weight(links, carried):
+def _weight(links, moments):
     """Moments of the weights about the axes, `-dU/dalpha`."""
-    return carried[:, 0] * links.gravity[1] - carried[:, 1] * links.gravity[0]
+    return moments[:, 0] * links.gravity[1] - moments[:, 1] * links.gravity[0]
 
 
 def planar_momentum_rates(
@@ -223,26 +225,26 @@ def planar_momentum_rates(
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """The integration step of theorem 1 in absolute angles: `(alpha, p, u) -> (alpha', p')`, `p = A alpha'`.
 
-    `p' = c + gamma + u` with c of `absolute_kinetic_gradient`, of the same products as A; u are torques on the links
-    (for torques tau on the joints `U^-T tau`). Without armatures. Its cost is what the source compares with articulated
-    bodies in figure 9.
+    `p' = c + gamma + u`, where c is the `absolute_kinetic_gradient`, from the same products as A; u are torques on the
+    links (`U^-T tau` for joint torques tau). Armatures are not included. The source compares the cost of this function
+    with the articulated-body algorithm in figure 9.
     """
     mass, sine = _products(links, alpha)
     rate = cho_solve(cho_factor(mass), p)
-    return rate, rate * (sine @ rate) + _weight(links, turned(alpha, _carried(links))) + u
+    return rate, rate * (sine @ rate) + _weight(links, rotate_vectors(alpha, _static_moments(links))) + u
 
 
 class PlanarChain(AbstractFormulation):
-    """Serial chains of hinges with parallel axes, in closed form and without recursion (theorems 1 to 5).
+    """Serial chains of revolute joints with parallel axes, in closed form without recursion (theorems 1 to 5).
 
-    `d/dt (B beta') = c + gamma + u` with `beta = q` but for the signs of the axes, and `dA/dt` from the sines of
-    theorem 4. `covers` looks at the directions of axes where their numbers are known, outside of traces; where they
-    are traced, the program raises when it runs.
+    `d/dt (B beta') = c + gamma + u`, with `beta = q` up to the signs of the axes, and `dA/dt` from the sines of
+    theorem 4. `covers` checks the directions of the axes if their numbers are known; if they are traced, the error is
+    raised when the program runs.
     """
 
     def covers(self, model):
-        reason = joints_beyond(model, Revolute, Continuous) or not_serial(model)
-        return reason or ("no joint moves" if not model.nv else _not_parallel(model))
+        reason = find_unsupported_joint(model, Revolute, Continuous) or find_branching_link(model)
+        return reason or ("no joint moves" if not model.nv else _find_nonparallel_axis(model))
 
     def mass_matrix(self, model, q):
         (q,) = self.checked(model, q)
@@ -253,23 +255,23 @@ class PlanarChain(AbstractFormulation):
     def bias(self, model, q, v):
         q, v = self.checked(model, q, v)
         links = planar_links(model)
-        beta, rate, u = links.sign * q, links.sign * v, summing(q)
+        beta, rate, u = links.sign * q, links.sign * v, summation_matrix(q)
         alpha_rate = u @ rate
         _, sine = _products(links, u @ beta)
         # dA/dt = -S_hk (alpha'_k - alpha'_h)
-        moved = -(sine * (alpha_rate - alpha_rate[:, None])) @ alpha_rate
+        bias = -(sine * (alpha_rate - alpha_rate[:, None])) @ alpha_rate
         forces = kinetic_gradient(links, beta, rate) + gravity_torques(links, beta)
-        return links.sign * (u.T @ moved - forces)
+        return links.sign * (u.T @ bias - forces)
 
     def inverse_dynamics(self, model, q, v, a, external=None):
         q, v, a = self.checked(model, q, v, a)
         load = external_efforts(model, q, external)
-        return combined(self.mass_matrix(model, q), self.bias(model, q, v), a, load)
+        return combine_terms(self.mass_matrix(model, q), self.bias(model, q, v), a, load)
 
 
-def _not_parallel(model: Model) -> str | None:
-    """The first joint whose axis is not parallel to the first one's, if the numbers are known."""
-    if _traced(model):
+def _find_nonparallel_axis(model: Model) -> str | None:
+    """The reason, for `covers`, if the axis of a joint is not parallel to the first; None if the numbers are traced."""
+    if _is_traced(model):
         return None
     quaternions, joints = np.asarray(model.placements.rotation), cast("tuple[Any, ...]", model.joints)
     t, turns, first, seen = model.topology, [], None, dict.fromkeys(range(len(model.joints)), 0)
@@ -283,7 +285,7 @@ def _not_parallel(model: Model) -> str | None:
         axis = axis / np.linalg.norm(axis)
         first = axis if first is None else first
         if np.linalg.norm(np.cross(first, axis)) > _tolerance(axis.dtype):
-            return _tilted(model.joint_names[joint])
+            return _nonparallel_message(model.joint_names[joint])
     return None
 
 

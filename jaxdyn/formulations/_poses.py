@@ -1,26 +1,24 @@
-"""Where all links are, as products of matrices along the tree: what energies and velocities are differentiated from.
+"""Poses of all links as matrix products along the tree, from which energies and velocities are differentiated.
 
-`jaxdyn.forward_kinematics` gives the same poses from a program that is unrolled to run fast. This one is short, so that
-its second and third derivatives compile in a third of the time, and shares nothing with it but the joints.
+`jaxdyn.forward_kinematics` computes the same poses with an unrolled program that runs faster. The program here is
+short, so that its second and third derivatives compile in a third of the time.
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.kinematics._forward import placed_links
 from jaxdyn.model import Model
-from jaxdyn.model._mimic import full_configuration
-from jaxdyn.model._sweep import sweep_down
+from jaxdyn.recursion import full_configuration, link_offsets, link_poses, sweep_down
 
 
 def poses(model: Model, q):
     """Rotations `(links, 3, 3)` and positions `(links, 3)` in the world, `T_j = T_p(j) H_j J_j(q_j)`.
 
-    H is the pose of the joint in the body before, J the motion of the joint. What is fixed to a body is placed in it.
+    H is the pose of the joint in the parent body, J the motion of the joint.
     """
     t = model.topology
-    rotation, translation = placed_links(model)
+    rotation, translation = link_offsets(model)
     world = jnp.eye(3, dtype=q.dtype), jnp.zeros(3, q.dtype)
     if not t.bodies:
         return rotation, translation
@@ -32,13 +30,7 @@ def poses(model: Model, q):
 
     rows = np.array(t.bodies)
     R, p = sweep_down(t.body_slots, step, world, (rotation[rows], translation[rows], *_joint_motions(model, q)))
-    if len(t.bodies) == len(t.parents):
-        return R, p
-    carrier = np.array(t.body_of_link) % (len(t.bodies) + 1)  # the last row is the world
-    R, p = (jnp.concatenate([x, home[None]])[carrier] for x, home in zip((R, p), world, strict=True))
-    fixed = np.array([group < 0 for group in t.groups])
-    turned = jnp.where(fixed[:, None, None], rotation, world[0])
-    return R @ turned, p + jnp.einsum("lij,lj->li", R, jnp.where(fixed[:, None], translation, 0))
+    return link_poses(model, R, p)
 
 
 def _joint_motions(model: Model, q):

@@ -1,4 +1,4 @@
-"""The links of a spatial chain of ball joints, in any axes and in their principal ones.
+"""The links of a spatial chain of ball joints, in arbitrary axes and in principal axes.
 
 After section 4 of L. Celentano, "An Innovative Method for Robots Modeling and Simulation", in "New Approaches in
 Automation and Robotics", I-Tech 2008; its notation and misprints are described in `_spatial_chain`.
@@ -14,20 +14,20 @@ from jax import core
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
-from jaxdyn.formulations._axes import matrices
-from jaxdyn.formulations._formulation import joints_beyond, not_serial
+from jaxdyn.formulations._axes import symmetric_matrices
+from jaxdyn.formulations._formulation import find_branching_link, find_unsupported_joint
 from jaxdyn.joints import SphericalZYX
 from jaxdyn.model import Model
-from jaxdyn.model._bodies import bodies
+from jaxdyn.recursion import bodies
 
 Blocks = Float[Array, "n 3 3"]
 Slopes = Float[Array, "n 3 3 3"]
 
 
 class AbstractSpatialLinks(eqx.Module):
-    """The links of a chain of ball joints, each with what is fixed to it, in its axes about its own rotation centre.
+    """Contract of the links of a chain of ball joints, each with the links fixed to it, about its rotation centre.
 
-    `slopes` are those of `rotation_slopes`.
+    `slopes` are the derivatives of the rotation matrices that `rotation_slopes` returns.
     """
 
     mass: eqx.AbstractVar[Float[Array, " n"]]
@@ -49,12 +49,12 @@ class AbstractSpatialLinks(eqx.Module):
         """`dU/dalpha` of the whole chain, N m."""
 
     def after(self) -> Float[Array, " n"]:
-        """Mass of the links that follow each."""
+        """Mass of the links after each link, kg."""
         return jnp.cumsum(self.mass[::-1])[::-1] - self.mass
 
 
 class SpatialLinks(AbstractSpatialLinks):
-    """Links of any shape in any axes (theorems 6, 9 and 11)."""
+    """Links of any shape in arbitrary axes (theorems 6, 9 and 11)."""
 
     mass: Float[Array, " n"]
     #: second moments of mass `integral of xi xi^T dm`, kg m^2
@@ -73,13 +73,13 @@ class SpatialLinks(AbstractSpatialLinks):
         return _velocities(slopes, self.center)
 
     def turning(self, slopes):
-        # `trace(R_a second R_b^T)`: the same sum as by the six products (47), in fewer operations
+        # `trace(R_a second R_b^T)` equals the sum of the six products (47) and takes fewer operations
         half = jnp.einsum("nhij,njk->nhik", slopes, self.second)
         return jnp.einsum("nhik,ngik->nhg", half, slopes)
 
     def weight(self, slopes):
-        carried = self.after()[:, None] * self.arm + self.mass[:, None] * self.center
-        return -jnp.einsum("nih,i->nh", _velocities(slopes, carried), self.gravity)
+        moments = self.after()[:, None] * self.arm + self.mass[:, None] * self.center
+        return -jnp.einsum("nih,i->nh", _velocities(slopes, moments), self.gravity)
 
 
 class PrincipalLinks(AbstractSpatialLinks):
@@ -111,9 +111,9 @@ class PrincipalLinks(AbstractSpatialLinks):
         return jnp.einsum("nhik,ngik->nhg", slopes * self.second[:, None, None, :], slopes)
 
     def weight(self, slopes):
-        """In the second angles alone, `-g c_2 (...)` (62, with its sign)."""
-        carried = self.gravity * (self.after() * self.arm + self.mass * self.center)
-        return jnp.zeros_like(self.second).at[:, 1].set(carried * slopes[:, 1, 2, 0])
+        """Nonzero for the second angles only, `-g c_2 (...)` (62, with its sign)."""
+        moments = self.gravity * (self.after() * self.arm + self.mass * self.center)
+        return jnp.zeros_like(self.second).at[:, 1].set(moments * slopes[:, 1, 2, 0])
 
 
 def _velocities(slopes, point):
@@ -128,7 +128,7 @@ def _along_first(slopes, distance):
 def rotation_slopes(angles: Float[Array, "n 3"]) -> Slopes:
     """`R_h = d Rot / d angle_h` of `Rot = Rz Ry Rx` (theorem 7, equations 41 to 44), indices `[link, h, row, column]`.
 
-    Algorithm 1, steps 1 and 2: sines and cosines, then their products, then sums; the products are shared by all R_h.
+    Algorithm 1, steps 1 and 2: sines and cosines, their products, and sums of these; all R_h share the products.
     """
     (s1, s2, s3), (c1, c2, c3) = jnp.sin(angles).T, jnp.cos(angles).T
     zero = jnp.zeros_like(s1)
@@ -153,30 +153,30 @@ def rotation_slopes(angles: Float[Array, "n 3"]) -> Slopes:
 
 
 def slope_products(slopes: Slopes) -> Float[Array, "n 6 3 3"]:
-    """`R_1^T R_1, R_1^T R_2, R_1^T R_3, R_2^T R_2, R_2^T R_3, R_3^T R_3` of slopes of columns (47).
+    """Products `R_1^T R_1, R_1^T R_2, R_1^T R_3, R_2^T R_2, R_2^T R_3, R_3^T R_3` of derivatives of columns (47).
 
-    Step 3 of algorithm 1: with second moments `I_hk` the block I_22 is their sum, those of `h < k` with their
-    transposes. Rows and columns of a product are angles.
+    Step 3 of algorithm 1: the block I_22 is their sum weighted by the second moments `I_hk`, where products with
+    `h < k` are added together with their transposes. Rows and columns of a product are angles.
     """
     h, k = np.triu_indices(3)
     return jnp.einsum("naip,nbip->npab", slopes[..., h], slopes[..., k])
 
 
-def not_ball_joints(model: Model) -> str | None:
-    """Why a model is no serial chain of ball joints in z-y-x angles, as a reason for `covers`."""
-    reason = joints_beyond(model, SphericalZYX) or not_serial(model)
+def find_unsupported_ball_chain(model: Model) -> str | None:
+    """The reason, for `covers`, if a model is no serial chain of ball joints in z-y-x angles; otherwise None."""
+    reason = find_unsupported_joint(model, SphericalZYX) or find_branching_link(model)
     return reason or (None if model.nv else "no joint moves")
 
 
 def spatial_links(model: Model) -> SpatialLinks:
-    """The links of a serial chain of `SphericalZYX` joints; another model is refused by the name of its joint."""
-    reason = not_ball_joints(model)
+    """The links of a serial chain of `SphericalZYX` joints; another model raises `ModelError` and names a joint."""
+    reason = find_unsupported_ball_chain(model)
     if reason is not None:
-        raise ModelError(f"these are no links of a chain of ball joints: {reason}")
+        raise ModelError(f"the model is no chain of ball joints: {reason}")
     b = bodies(model)
     xx, yy, zz = (b.inertia[:, k] for k in (0, 3, 5))
     half_trace = (xx + yy + zz)[:, None, None] / 2
-    central = half_trace * jnp.eye(3, dtype=b.inertia.dtype) - matrices(b.inertia)
+    central = half_trace * jnp.eye(3, dtype=b.inertia.dtype) - symmetric_matrices(b.inertia)
     second = central + b.mass[:, None, None] * b.com[:, :, None] * b.com[:, None, :]
     arm = jnp.concatenate([b.translation[1:], jnp.zeros_like(b.translation[:1])])
     return SpatialLinks(b.mass, second, arm, b.com, model.gravity)
@@ -185,12 +185,12 @@ def spatial_links(model: Model) -> SpatialLinks:
 def principal_links(model: Model) -> PrincipalLinks:
     """The links of a chain of ball joints, for the faster forms of theorems 8, 10 and 12.
 
-    A link whose axes are not principal, or whose centres are not on the first of them, is refused by name, and so is
-    gravity that is not vertical. These are numbers: call it outside of traces.
+    Raises `ModelError` if the axes of a link are not principal, if its centres are not on the first axis, or if gravity
+    is not vertical. The checks need known numbers: call it outside of `jit`.
     """
     links = spatial_links(model)
     if any(isinstance(x, core.Tracer) for x in jax.tree.leaves(links)):
-        raise ModelError("principal_links looks at numbers, which a trace does not know; call it outside of jit")
+        raise ModelError("principal_links checks numbers, which are not known in a trace; call it outside of jit")
     _, second, arm, center, gravity = (np.asarray(x) for x in jax.tree.leaves(links))
     small = 1e4 * np.finfo(second.dtype).eps
     checks = (
@@ -202,8 +202,10 @@ def principal_links(model: Model) -> PrincipalLinks:
         off = np.abs(rest).reshape(len(size), -1).max(1) > small * size
         if off.any():
             name = model.link_names[model.topology.bodies[int(np.argmax(off))]]
-            raise ModelError(f"link {name!r} has {fault}; turn its axes, or use spatial_links, which needs none of it")
+            raise ModelError(
+                f"link {name!r} has {fault}; rotate its axes, or use spatial_links, which accepts any axes"
+            )
     if np.abs(gravity[:2]).max() > small * np.abs(gravity).max():
-        raise ModelError(f"gravity is {gravity}, expected (0, 0, -g); turn the world, or use spatial_links")
-    moments = jnp.diagonal(links.second, axis1=1, axis2=2)
-    return PrincipalLinks(links.mass, moments, links.arm[:, 0], links.center[:, 0], -links.gravity[2])
+        raise ModelError(f"gravity is {gravity}, expected (0, 0, -g); rotate the world, or use spatial_links")
+    second_moments = jnp.diagonal(links.second, axis1=1, axis2=2)
+    return PrincipalLinks(links.mass, second_moments, links.arm[:, 0], links.center[:, 0], -links.gravity[2])

@@ -1,4 +1,4 @@
-"""Joints, one file each, behind one contract."""
+"""The joint contract (`AbstractJoint`) and the built-in joints, one file each."""
 
 from jaxdyn.joints._custom import Custom as Custom
 from jaxdyn.joints._cylindrical import Cylindrical as Cylindrical

@@ -1,4 +1,4 @@
-"""A joint given by a function of its coordinates."""
+"""A joint defined by a function of its coordinates."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -7,19 +7,25 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.joints._joint import AbstractVectorJoint, bias_of, subspace_of
+from jaxdyn.joints._joint import AbstractVectorJoint, differentiate_subspace, differentiate_transform
 
 
 class Custom(AbstractVectorJoint):
-    """Pose of the child frame as any smooth function `transform_fn(params, q) -> (R, p)`.
+    """A joint whose pose is any smooth function `transform_fn(params, q) -> (R, p)`, with `qdot = v`.
 
-    `params` is a pytree of leaves. The motion subspace and its rate come from the function by automatic
-    differentiation: `w = vee(R^T Rdot)`, `v = R^T pdot`, with `qdot = v`. `transform_fn` is written for one
-    sample and may use any JAX operation.
+    The motion subspace and its rate follow by automatic differentiation: `w = vee(R^T Rdot)`, `v = R^T pdot`.
+
+    Arguments:
+
+    * `params`: pytree of arrays, the leaves of the joint.
+    * `transform_fn`: returns the rotation `(3, 3)` and the translation `(3,)` (m) of the child frame in the joint frame
+      for one sample; it may use any JAX operation.
+    * `nq`: number of coordinates.
+    * `translates`: False if the child origin never moves in the joint frame.
     """
 
     params: Any
-    transform_fn: Callable = eqx.field(static=True)
+    transform_fn: Callable[[Any, Any], tuple[Any, Any]] = eqx.field(static=True)
     nq: int = eqx.field(static=True)
     translates: bool = eqx.field(static=True, default=True)
     span: ClassVar[float] = 1.0
@@ -36,13 +42,13 @@ class Custom(AbstractVectorJoint):
         )
         k = q.ndim - 1
         wide = lambda x: jnp.broadcast_to(x, (*x.shape[: x.ndim - k], *batch))
-        each = self.transform_fn
+        batched = self.transform_fn
         for _ in range(k):
-            each = jax.vmap(each, in_axes=-1, out_axes=-1)
-        return each(jax.tree.map(wide, self.params), wide(q))
+            batched = jax.vmap(batched, in_axes=-1, out_axes=-1)
+        return batched(jax.tree.map(wide, self.params), wide(q))
 
     def subspace(self, q):
-        return subspace_of(self.transform, q, self.nq)
+        return differentiate_transform(self.transform, q, self.nq)
 
     def bias(self, q, v):
-        return bias_of(self.subspace, q, v)
+        return differentiate_subspace(self.subspace, q, v)

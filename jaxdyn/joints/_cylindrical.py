@@ -1,17 +1,19 @@
-"""Independent rotation about and sliding along one axis."""
+"""Independent rotation about and translation along one axis."""
 
 from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 
+from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.joints._joint import AbstractVectorJoint, as_float, rows, unit
+from jaxdyn.joints._algebra import rows, unit
+from jaxdyn.joints._joint import AbstractVectorJoint
 from jaxdyn.spatial import axis_angle_to_matrix
 
 
 class Cylindrical(AbstractVectorJoint):
-    """Rotation by `q[0]` about `axis` and displacement by `q[1]` along it."""
+    """Rotation by `q[0]` (rad) about `axis` and translation by `q[1]` (m) along it."""
 
     axis: Float[Array, "*n 3"] = eqx.field(converter=as_float)
     nq: ClassVar[int] = 2
@@ -25,9 +27,9 @@ class Cylindrical(AbstractVectorJoint):
     def subspace(self, q):
         a = unit(self.axis)
         zero = jnp.zeros_like(a[0])
-        turn = rows(a[0], a[1], a[2], zero, zero, zero)
-        slide = rows(zero, zero, zero, a[0], a[1], a[2])
-        return jnp.stack([turn, slide], axis=1)
+        rotation = rows(a[0], a[1], a[2], zero, zero, zero)
+        translation = rows(zero, zero, zero, a[0], a[1], a[2])
+        return jnp.stack([rotation, translation], axis=1)
 
     def bias(self, q, v):
         return None

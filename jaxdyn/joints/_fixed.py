@@ -1,4 +1,4 @@
-"""No motion: the child link is part of its parent."""
+"""Rigid connection of the child link to its parent."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from jaxdyn.joints._joint import AbstractVectorJoint
 
 
 class Fixed(AbstractVectorJoint):
-    """A joint without coordinates."""
+    """A joint without coordinates: the child link is rigidly attached to its parent."""
 
     nq: ClassVar[int] = 0
     nv: ClassVar[int] = 0

@@ -1,16 +1,18 @@
-"""Rotation and sliding in proportion."""
+"""Screw motion: translation proportional to rotation."""
 
 from typing import ClassVar
 
 import equinox as eqx
 
+from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.joints._joint import AbstractVectorJoint, as_float, rows, unit
+from jaxdyn.joints._algebra import rows, unit
+from jaxdyn.joints._joint import AbstractVectorJoint
 from jaxdyn.spatial import axis_angle_to_matrix
 
 
 class Helical(AbstractVectorJoint):
-    """A screw: rotation by q about `axis` and displacement by `pitch * q` along it (pitch in m/rad)."""
+    """Screw joint: rotation by q (rad) about `axis` and translation by `pitch * q` along it (`pitch` in m/rad)."""
 
     axis: Float[Array, "*n 3"] = eqx.field(converter=as_float)
     pitch: Float[Array, "*n"] = eqx.field(converter=as_float)

@@ -10,7 +10,7 @@ from jaxdyn.joints._joint import AbstractJoint
 
 
 class Planar(AbstractJoint):
-    """Sliding in the x-y plane and turning about z: `q = [x, y, angle]`, `v = [vx, vy, w]` in child axes."""
+    """Plane translation and rotation about z: `q = [x, y, angle]` (m, rad), `v = [vx, vy, w]`, child axes."""
 
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3
@@ -38,8 +38,8 @@ class Planar(AbstractJoint):
         return jnp.zeros(3, dtype)
 
     def integrate(self, q, dv):
-        # the arc of constant body velocity: p + R(q2) V(w) (vx, vy)
-        a, b = _arc(dv[2])
+        # circular arc of a constant body velocity: p + R(q2) V(w) (vx, vy)
+        a, b = _arc_coefficients(dv[2])
         x, y = a * dv[0] - b * dv[1], b * dv[0] + a * dv[1]
         s, c = sincos(q[2])
         return jnp.stack([q[0] + c * x - s * y, q[1] + s * x + c * y, q[2] + dv[2]])
@@ -47,7 +47,7 @@ class Planar(AbstractJoint):
     def difference(self, q0, q1):
         s, c = sincos(q1[2] - q0[2])
         w = jnp.arctan2(s, c)
-        a, b = _arc(w)
+        a, b = _arc_coefficients(w)
         s, c = sincos(q0[2])
         dx, dy = q1[0] - q0[0], q1[1] - q0[1]
         x, y = c * dx + s * dy, c * dy - s * dx
@@ -58,7 +58,7 @@ class Planar(AbstractJoint):
         return jax.random.uniform(key, (3,), dtype, -1, 1) * jnp.array([1, 1, jnp.pi], dtype)
 
 
-def _arc(w):
+def _arc_coefficients(w):
     """`sin(w)/w` and `(1 - cos(w))/w`, smooth at zero."""
     half = sinc(w * w / 4)
     return sinc(w * w), half * half * w / 2

@@ -1,16 +1,18 @@
-"""Sliding along a fixed axis."""
+"""Translation along a fixed axis."""
 
 from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 
+from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.joints._joint import AbstractVectorJoint, as_float, identity, rows, unit
+from jaxdyn.joints._algebra import identity, rows, unit
+from jaxdyn.joints._joint import AbstractVectorJoint
 
 
 class Prismatic(AbstractVectorJoint):
-    """Displacement by the length q along `axis`."""
+    """Prismatic joint: translation by q (m) along `axis`, `(3,)`, of any non-zero length."""
 
     axis: Float[Array, "*n 3"] = eqx.field(converter=as_float)
     nq: ClassVar[int] = 1

@@ -1,4 +1,4 @@
-"""Rotation about a fixed axis, with and without a range."""
+"""Rotation about a fixed axis, by an angle on the line or on the circle."""
 
 from typing import ClassVar
 
@@ -6,25 +6,43 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._numerics import sincos
+from jaxdyn._numerics import as_float, sincos
 from jaxdyn._types import Array, Float
-from jaxdyn.joints._joint import AbstractJoint, AbstractVectorJoint, as_float, rows, unit
+from jaxdyn.joints._algebra import rows, unit
+from jaxdyn.joints._joint import AbstractJoint, AbstractVectorJoint
 from jaxdyn.spatial import axis_angle_to_matrix
 
 
-def _turn(axis, q):
+def _rotation_about(axis, q):
     rotation = axis_angle_to_matrix(unit(axis), q[0])
     return rotation, jnp.zeros_like(rotation[0])
 
 
-def _spin_axis(axis):
+def _rotation_subspace(axis):
     a = unit(axis)
     zero = jnp.zeros_like(a[0])
     return rows(a[0], a[1], a[2], zero, zero, zero)[:, None]
 
 
 class Revolute(AbstractVectorJoint):
-    """Rotation by the angle q about `axis`."""
+    """Revolute joint: rotation by the angle q (rad) about a fixed axis; `nq = nv = 1`.
+
+    Arguments:
+
+    * `axis`: direction of the axis in the joint frame, `(3,)`, of any non-zero length; a leaf.
+
+    Example:
+
+    ```python
+    import jax.numpy as jnp
+    from jaxdyn.joints import Revolute
+
+    joint = Revolute([0, 0, 2])
+    rotation, translation = joint.transform(jnp.array([jnp.pi / 2]))
+    assert jnp.allclose(rotation @ jnp.array([1.0, 0, 0]), jnp.array([0.0, 1, 0]), atol=1e-6)
+    assert jnp.allclose(joint.subspace(jnp.zeros(1))[:, 0], jnp.array([0.0, 0, 1, 0, 0, 0]))
+    ```
+    """
 
     axis: Float[Array, "*n 3"] = eqx.field(converter=as_float)
     nq: ClassVar[int] = 1
@@ -32,17 +50,17 @@ class Revolute(AbstractVectorJoint):
     translates: ClassVar[bool] = False
 
     def transform(self, q):
-        return _turn(self.axis, q)
+        return _rotation_about(self.axis, q)
 
     def subspace(self, q):
-        return _spin_axis(self.axis)
+        return _rotation_subspace(self.axis)
 
     def bias(self, q, v):
         return None
 
 
 class Continuous(AbstractJoint):
-    """Rotation about `axis` without end: q is an angle, and differences are taken the short way round."""
+    """Revolute joint without a range: q is an angle (rad) on the circle; differences lie between -pi and pi."""
 
     axis: Float[Array, "*n 3"] = eqx.field(converter=as_float)
     nq: ClassVar[int] = 1
@@ -50,10 +68,10 @@ class Continuous(AbstractJoint):
     translates: ClassVar[bool] = False
 
     def transform(self, q):
-        return _turn(self.axis, q)
+        return _rotation_about(self.axis, q)
 
     def subspace(self, q):
-        return _spin_axis(self.axis)
+        return _rotation_subspace(self.axis)
 
     def bias(self, q, v):
         return None
@@ -73,5 +91,5 @@ class Continuous(AbstractJoint):
 
 
 def has_vector_rate(joint: AbstractJoint) -> bool:
-    """Whether `qdot = v`, so that configurations may be added and interpolated like vectors."""
+    """True if `qdot = v`, so that configurations may be added and interpolated like vectors."""
     return isinstance(joint, AbstractVectorJoint | Continuous)

@@ -1,4 +1,4 @@
-"""Ball joints: by quaternion, and by z-y-x angles."""
+"""Spherical joints, by quaternion and by z-y-x Euler angles."""
 
 from typing import ClassVar
 
@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxdyn._numerics import sincos
-from jaxdyn.joints._joint import AbstractJoint, AbstractVectorJoint, bias_of, rows
+from jaxdyn.joints._algebra import rows
+from jaxdyn.joints._joint import AbstractJoint, AbstractVectorJoint, differentiate_subspace
 from jaxdyn.spatial import (
     quaternion_conjugate,
     quaternion_exp,
@@ -18,12 +19,12 @@ from jaxdyn.spatial import (
 
 
 def random_quaternion(key, dtype):
-    """Uniform over rotations: a normalised Gaussian."""
+    """A random rotation, uniform over SO(3): a normalised Gaussian quaternion."""
     return quaternion_normalize(jax.random.normal(key, (4,), dtype))
 
 
 class Spherical(AbstractJoint):
-    """Any rotation: q is a quaternion (scalar first), v the angular velocity in child axes."""
+    """Spherical joint: q is a quaternion (scalar first), v the angular velocity in child axes (rad/s)."""
 
     nq: ClassVar[int] = 4
     nv: ClassVar[int] = 3
@@ -55,7 +56,7 @@ class Spherical(AbstractJoint):
 
 
 class SphericalZYX(AbstractVectorJoint):
-    """Rotation `Rz(q0) Ry(q1) Rx(q2)`, with `v = qdot`; singular at `q1 = +-pi/2`."""
+    """Spherical joint by Euler angles: `Rz(q0) Ry(q1) Rx(q2)` (rad), with `v = qdot`; singular at `q1 = +-pi/2`."""
 
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3
@@ -86,4 +87,4 @@ class SphericalZYX(AbstractVectorJoint):
         return jnp.stack([jnp.stack(c) for c in columns], axis=1)
 
     def bias(self, q, v):
-        return bias_of(self.subspace, q, v)
+        return differentiate_subspace(self.subspace, q, v)

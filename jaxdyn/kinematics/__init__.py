@@ -9,6 +9,9 @@ from jaxdyn.kinematics._configuration import difference as difference
 from jaxdyn.kinematics._configuration import integrate as integrate
 from jaxdyn.kinematics._configuration import neutral as neutral
 from jaxdyn.kinematics._configuration import random_configuration as random_configuration
+from jaxdyn.kinematics._desired_frame import DesiredFrameMotion as DesiredFrameMotion
+from jaxdyn.kinematics._desired_frame import desired_frame_motion as desired_frame_motion
+from jaxdyn.kinematics._desired_frame import pose_error as pose_error
 from jaxdyn.kinematics._forward import Poses as Poses
 from jaxdyn.kinematics._forward import forward_kinematics as forward_kinematics
 from jaxdyn.kinematics._frames import frame_acceleration as frame_acceleration

@@ -1,6 +1,4 @@
-"""The configuration manifold: moving on it, and differences between its points."""
-
-from typing import Any
+"""The configuration manifold: integration, differences, neutral and random configurations."""
 
 import jax
 import jax.numpy as jnp
@@ -9,44 +7,46 @@ import numpy as np
 from jaxdyn._errors import check_shape
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Config, Velocity
+from jaxdyn.joints import AbstractJoint
 from jaxdyn.model import Model, Topology
 
 
-def _members(t: Topology) -> list[list[int]]:
-    """For each joint type, which of its members have coordinates of their own, in order of the state."""
-    seen, own = [0] * len(t.group_sizes), [[] for _ in t.group_sizes]
+def _independent_members(t: Topology) -> list[list[int]]:
+    """For each joint type, the members with independent coordinates, in the order of the state."""
+    count, members = [0] * len(t.group_sizes), [[] for _ in t.group_sizes]
     independent = set(t.independent)
     for body, link in enumerate(t.bodies):
         g = t.groups[link]
         if body in independent:
-            own[g].append(seen[g])
-        seen[g] += 1
-    return own
+            members[g].append(count[g])
+        count[g] += 1
+    return members
 
 
 def _runs(t: Topology) -> list[tuple[int, int, int]]:
-    """Bodies of the state in order as runs `(group, first of its own members, count)`."""
+    """Bodies with independent coordinates, in order, as runs `(group, first independent member, count)`."""
     runs: list[list[int]] = []
-    seen = [0] * len(t.group_sizes)
+    count = [0] * len(t.group_sizes)
     for body in t.independent:
         g = t.groups[t.bodies[body]]
         if runs and runs[-1][0] == g:
             runs[-1][2] += 1
         else:
-            runs.append([g, seen[g], 1])
-        seen[g] += 1
+            runs.append([g, count[g], 1])
+        count[g] += 1
     return [(g, first, n) for g, first, n in runs]
 
 
-def _own_joints(model: Model) -> tuple[Any, ...]:
+def _independent_joints(model: Model) -> tuple[AbstractJoint, ...]:
+    """`model.joints` without the joints that mimic others."""
     t = model.topology
     if not t.mimics:
         return model.joints
-    rows = [np.array(m, int) for m in _members(t)]
+    rows = [np.array(m, int) for m in _independent_members(t)]
     return tuple(jax.tree.map(lambda x, r=r: x[r], joint) for joint, r in zip(model.joints, rows, strict=True))
 
 
-def _split(t: Topology, x, which: int) -> dict[int, Any]:
+def _split(t: Topology, x, which: int) -> dict[int, jax.Array]:
     """Coordinates (`which` 0) or velocities (1) by joint type: `(size, members, ...)`."""
     parts: dict[int, list] = {}
     at = 0
@@ -54,11 +54,11 @@ def _split(t: Topology, x, which: int) -> dict[int, Any]:
         size = t.group_sizes[g][which]
         parts.setdefault(g, []).append(x[at : at + n * size].reshape(n, size, *x.shape[1:]))
         at += n * size
-    join = lambda rows: rows[0] if len(rows) == 1 else jnp.concatenate(rows)
-    return {g: jnp.moveaxis(join(rows), 1, 0) for g, rows in parts.items()}
+    concatenate = lambda rows: rows[0] if len(rows) == 1 else jnp.concatenate(rows)
+    return {g: jnp.moveaxis(concatenate(rows), 1, 0) for g, rows in parts.items()}
 
 
-def _merge(t: Topology, groups: dict[int, Any]):
+def _merge(t: Topology, groups: dict[int, jax.Array]):
     """Inverse of `_split`."""
     parts = []
     for g, first, n in _runs(t):
@@ -67,11 +67,11 @@ def _merge(t: Topology, groups: dict[int, Any]):
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
 
 
-def _each(t: Topology, joints, method: str, x, y, kinds: tuple[int, int]):
-    """One of the joints' functions of two arguments, for all joints of a type at once."""
+def _apply_by_type(t: Topology, joints, method: str, x, y, kinds: tuple[int, int]):
+    """Applies a method of two arguments to all joints, those of one type at once."""
     lanes = max(x.shape[-1], y.shape[-1], *(p.shape[-1] for p in jax.tree.leaves(joints)), 1)
-    wide = lambda z: jnp.broadcast_to(z, (*z.shape[:-1], lanes))
-    xs, ys = _split(t, wide(x), kinds[0]), _split(t, wide(y), kinds[1])
+    to_lanes = lambda z: jnp.broadcast_to(z, (*z.shape[:-1], lanes))
+    xs, ys = _split(t, to_lanes(x), kinds[0]), _split(t, to_lanes(y), kinds[1])
     out = {}
     for g in xs:
         joint = jax.tree.map(lambda p: jnp.moveaxis(p, 0, -2), joints[g])
@@ -81,24 +81,21 @@ def _each(t: Topology, joints, method: str, x, y, kinds: tuple[int, int]):
 
 @kernel
 def _integrate(t: Topology, joints, q, dv):
-    return _each(t, joints, "integrate", q, dv, (0, 1))
+    return _apply_by_type(t, joints, "integrate", q, dv, (0, 1))
 
 
 @kernel
 def _difference(t: Topology, joints, q0, q1):
-    return _each(t, joints, "difference", q0, q1, (0, 0))
+    return _apply_by_type(t, joints, "difference", q0, q1, (0, 0))
 
 
 def neutral(model: Model) -> Config:
-    """The configuration with every joint at its zero: vectors 0, quaternions the identity.
-
-    Returns q, `(nq,)`, in the model's precision.
-    """
+    """The configuration with every joint at zero, `(nq,)`: vectors are 0, quaternions the identity."""
     t = model.topology
     if model.nq == 0:
         return jnp.zeros(0, model.dtype)
     groups = {}
-    for g, members in enumerate(_members(t)):
+    for g, members in enumerate(_independent_members(t)):
         if members:
             one = jax.tree.map(lambda x, m=members: x[m[0]], model.joints[g]).neutral(model.dtype)
             groups[g] = jnp.broadcast_to(one[:, None], (one.shape[0], len(members)))
@@ -106,18 +103,18 @@ def neutral(model: Model) -> Config:
 
 
 def random_configuration(model: Model, key) -> Config:
-    """A random configuration: uniform between position limits that are finite on both sides.
+    """A random configuration, `(nq,)`, from a `jax.random` key.
 
-    Coordinates without such limits are drawn by their joint: angles in (-pi, pi), lengths in (-1, 1) m,
-    rotations uniformly. Takes a `jax.random` key and returns q, `(nq,)`.
+    Coordinates are uniform between their position limits where both are finite. Other coordinates are drawn by their
+    joint: angles in (-pi, pi), lengths in (-1, 1) m, rotations uniformly.
     """
     t = model.topology
     if model.nq == 0:
         return jnp.zeros(0, model.dtype)
     key, inside = jax.random.split(key)
     groups = {}
-    joints = _own_joints(model)
-    for g, members in enumerate(_members(t)):
+    joints = _independent_joints(model)
+    for g, members in enumerate(_independent_members(t)):
         if members:
             keys = jax.random.split(jax.random.fold_in(key, g), len(members))
             draw = lambda joint, k: joint.random(k, model.dtype)
@@ -126,39 +123,68 @@ def random_configuration(model: Model, key) -> Config:
     lower, upper = model.limits.lower, model.limits.upper
     bounded = jnp.isfinite(lower) & jnp.isfinite(upper)
     lower, upper = (jnp.where(bounded, x, 0) for x in (lower, upper))
-    share = jax.random.uniform(inside, (model.nq,), model.dtype)
-    return jnp.where(bounded, lower + share * (upper - lower), free)
+    fraction = jax.random.uniform(inside, (model.nq,), model.dtype)
+    return jnp.where(bounded, lower + fraction * (upper - lower), free)
 
 
 def integrate(model: Model, q: Config, dv: Velocity) -> Config:
-    """The configuration reached from q when the velocity dv is held for unit time, `q (+) dv`.
+    """The configuration reached from q at the constant velocity dv in unit time, `q (+) dv`.
 
-    Vectors add; rotations and free bodies follow the exponential of their group, `T exp(dv)`, with dv in
-    child axes. For a step of time pass `v * dt`. Blanco 2010, "A tutorial on SE(3) transformation
-    parameterizations", section 7.
+    Vectors add; rotations and free bodies follow the exponential map of their group, `T exp(dv)`, with dv in child
+    axes (Blanco 2010, "A tutorial on SE(3) transformation parameterizations", section 7).
+
+    Arguments:
+
+    * `model`: the robot
+    * `q`: configuration, `(nq,)`
+    * `dv`: tangent vector, `(nv,)`, rad or m; for a time step dt pass `v * dt`
+
+    Returns the new configuration, `(nq,)`.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+
+    model = jd.robots.double_pendulum()
+    q = jd.integrate(model, jnp.array([0.1, 0.2]), 0.01 * jnp.array([1.0, -1.0]))
+    ```
     """
     q, dv = check_shape("q", q, (model.nq,)), check_shape("dv", dv, (model.nv,))
     if model.nq == 0:
         return q
-    return _integrate(model.topology, _own_joints(model), q, dv)
+    return _integrate(model.topology, _independent_joints(model), q, dv)
 
 
 def difference(model: Model, q0: Config, q1: Config) -> Velocity:
-    """The velocity that leads from q0 to q1 in unit time, `q1 (-) q0`: the inverse of `integrate`.
+    """The constant velocity that leads from q0 to q1 in unit time, `q1 (-) q0`: the inverse of `integrate`.
 
-    Of the ways that lead there it takes the shortest: rotations, and joints that turn without end, by at
-    most pi. Returns `(nv,)`.
+    Rotations and continuous joints take the shortest way, by at most pi.
+
+    Arguments:
+
+    * `model`: the robot
+    * `q0`, `q1`: configurations, `(nq,)`
+
+    Returns the tangent vector, `(nv,)`, rad or m, with `integrate(model, q0, difference(model, q0, q1))` equal to q1.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+
+    model = jd.robots.double_pendulum()
+    dv = jd.difference(model, jnp.array([0.1, 0.2]), jnp.array([0.3, 0.1]))
+    ```
     """
     q0, q1 = check_shape("q0", q0, (model.nq,)), check_shape("q1", q1, (model.nq,))
     if model.nq == 0:
         return jnp.zeros(0, q0.dtype)
-    return _difference(model.topology, _own_joints(model), q0, q1)
+    return _difference(model.topology, _independent_joints(model), q0, q1)
 
 
 def configuration_velocity(model: Model, q: Config, v: Velocity) -> Config:
-    """Rate of the coordinates, `qdot = d/dt (q (+) t v)` at `t = 0`.
+    """Rate of the coordinates, `qdot = d/dt (q (+) t v)` at `t = 0`, `(nq,)`.
 
-    The same as v for vectors; for quaternions `qdot = q (0, w) / 2`. Returns `(nq,)`.
+    It equals v for vectors; for quaternions `qdot = q (0, w) / 2`.
     """
     q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
     return jax.jvp(lambda dv: integrate(model, q, dv), (jnp.zeros_like(v),), (v,))[1]

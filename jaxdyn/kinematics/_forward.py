@@ -1,4 +1,4 @@
-"""Forward kinematics: where all links are."""
+"""Forward kinematics: poses of all links."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,14 +8,21 @@ from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Config, Float
 from jaxdyn.model import Model, Topology
-from jaxdyn.model import _recursion as rc
-from jaxdyn.model._bodies import Bodies, bodies, link_placements
-from jaxdyn.model._mimic import full_configuration
+from jaxdyn.recursion import (
+    Bodies,
+    TreeState,
+    bodies,
+    compose_poses,
+    expand_to_links,
+    full_configuration,
+    link_offsets,
+    stack_pose,
+)
 from jaxdyn.spatial import Pose
 
 
 class Poses(eqx.Module):
-    """Poses of all links in the world, one row a link in the order of `Model.link_names`; `[name]` is one."""
+    """Poses of all links in the world, one row per link in the order of `Model.link_names`; `[name]` selects one."""
 
     rotation: Float[Array, "*batch links 3 3"]
     translation: Float[Array, "*batch links 3"]
@@ -29,56 +36,45 @@ class Poses(eqx.Module):
         return Pose(self.rotation[..., i, :, :], self.translation[..., i, :])
 
 
-def _stack(r, p):
-    return jnp.stack([jnp.stack(row, axis=1) for row in r], axis=1), jnp.stack(p, axis=1)
-
-
 @kernel
 def _link_poses(t: Topology, b: Bodies, offset_r, offset_p, q):
-    """World poses of all links; offsets are those of `link_placements`."""
-    lanes = rc.lanes_of(q, b.rotation, b.translation, offset_r, offset_p)
-    r, p, _ = rc.poses(t, b, q, lanes, travelling=False)
+    """World poses of all links; the offsets are those of `link_placements`."""
+    r, p = TreeState(t, b, q, None, None, offset_r, offset_p, travelling=False).poses()
     if len(t.bodies) == len(t.parents):
-        return _stack(r, p)
+        return stack_pose(r, p)
     fixed = np.array([g < 0 for g in t.groups])[:, None]
-    rows = np.array(t.body_of_link) % (len(t.bodies) + 1)  # the last row is the world
-    place = lambda x, home: jnp.take(jnp.concatenate([x, jnp.full_like(x[:1], home)]), rows, axis=0)
-    body_r = tuple(tuple(place(r[i][j], float(i == j)) for j in range(3)) for i in range(3))
-    body_p = tuple(place(x, 0.0) for x in p)
-    own_r = tuple(tuple(jnp.where(fixed, offset_r[:, i, j], float(i == j)) for j in range(3)) for i in range(3))
-    own_p = tuple(jnp.where(fixed, offset_p[:, i], 0.0) for i in range(3))
-    return _stack(*rc.chain((body_r, body_p), (own_r, own_p)))
+    body_r = tuple(tuple(expand_to_links(t, r[i][j], float(i == j)) for j in range(3)) for i in range(3))
+    body_p = tuple(expand_to_links(t, x) for x in p)
+    placed_r = tuple(tuple(jnp.where(fixed, offset_r[:, i, j], float(i == j)) for j in range(3)) for i in range(3))
+    placed_p = tuple(jnp.where(fixed, offset_p[:, i], 0.0) for i in range(3))
+    return stack_pose(*compose_poses((body_r, body_p), (placed_r, placed_p)))
 
 
 def forward_kinematics(model: Model, q: Config) -> Poses:
-    """Poses of all links in the world, `T_0i = T_0p(i) T_pi(q_i)`, those behind fixed joints included.
+    """Poses of all links in the world, `T_0i = T_0p(i) T_pi(q_i)` (Featherstone 2008, section 4.4).
 
-    `poses["name"]` is the pose of one link; `poses.rotation` `(links, 3, 3)` and `poses.translation`
-    `(links, 3)`, in m, are stacked in the order of `model.link_names`. Featherstone 2008, section 4.4.
+    Arguments:
+
+    * `model`: the robot
+    * `q`: configuration, `(nq,)`
+
+    Returns `Poses`: `rotation` `(links, 3, 3)` and `translation` `(links, 3)`, in m, in the order of
+    `model.link_names`, links behind fixed joints included. `poses["name"]` is the `Pose` of one link. For a frame, or
+    one link alone, use `frame_pose`.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+
+    model = jd.robots.double_pendulum()
+    poses = jd.forward_kinematics(model, jnp.array([0.1, 0.2]))
+    position = poses[model.link_names[-1]].translation
+    ```
     """
     q = check_shape("q", q, (model.nq,))
     t = model.topology
-    offsets = placed_links(model)
+    offsets = link_offsets(model)
     if not t.bodies:
         return Poses(offsets[0], offsets[1], model.link_names)
     rotation, translation = _link_poses(t, bodies(model), *offsets, full_configuration(model, q))
     return Poses(rotation, translation, model.link_names)
-
-
-def placed_links(model: Model):
-    """`link_placements` of a model, which may be empty."""
-    if not model.link_names:
-        return jnp.zeros((0, 3, 3), model.dtype), jnp.zeros((0, 3), model.dtype)
-    return link_placements(model.topology, model.placements.rotation, model.placements.translation)
-
-
-@kernel
-def _body_pose(t: Topology, b: Bodies, q):
-    lanes = rc.lanes_of(q, b.rotation, b.translation)
-    r, p, _ = rc.poses(t, b, q, lanes, travelling=False)
-    return _stack(r, p)
-
-
-def body_poses(model: Model, q):
-    """Rotations `(nb, 3, 3)` and positions `(nb, 3)` of the moving bodies in the world."""
-    return _body_pose(model.topology, bodies(model), full_configuration(model, q))

@@ -1,37 +1,40 @@
-"""In which axes, and about which point, the motion of a frame is given."""
+"""References: the axes and the point in which the motion of a frame is expressed."""
 
 import abc
-from typing import Any
 
-from jaxdyn.spatial import _components as c
+import jax
+
+from jaxdyn.recursion import components as c
+
+Components = tuple[jax.Array, jax.Array, jax.Array]
 
 
 class AbstractReference(abc.ABC):
-    """How a motion vector in world axes about the world's origin is given for a frame at `(r, p)`."""
+    """Expresses a motion vector, given in world axes about the world's origin, for a frame at `(r, p)`."""
 
     @abc.abstractmethod
-    def express(self, rotation, translation, motion) -> tuple[Any, Any]:
+    def express(self, rotation, translation, motion) -> tuple[Components, Components]:
         """The motion vector `(w, v)`, in components."""
 
 
 class Local(AbstractReference):
     """In the frame's own axes, about its origin: Pinocchio's `LOCAL`."""
 
-    def express(self, rotation, translation, motion) -> tuple[Any, Any]:
+    def express(self, rotation, translation, motion) -> tuple[Components, Components]:
         return c.motion_to_local(rotation, translation, motion)
 
 
 class World(AbstractReference):
     """In world axes, about the world's origin: Pinocchio's `WORLD`."""
 
-    def express(self, rotation, translation, motion) -> tuple[Any, Any]:
+    def express(self, rotation, translation, motion) -> tuple[Components, Components]:
         return motion
 
 
 class WorldAligned(AbstractReference):
     """In world axes, about the frame's origin: Pinocchio's `LOCAL_WORLD_ALIGNED`."""
 
-    def express(self, rotation, translation, motion) -> tuple[Any, Any]:
+    def express(self, rotation, translation, motion) -> tuple[Components, Components]:
         return motion[0], c.add(motion[1], c.cross(motion[0], translation))
 
 

@@ -1,4 +1,4 @@
-"""Robots as pytrees, and how to assemble and edit them."""
+"""Robots as pytrees (`Model`), their assembly by name or from textbook descriptions, and edits."""
 
 from jaxdyn.model._builder import ModelBuilder as ModelBuilder
 from jaxdyn.model._change_base import change_base as change_base
@@ -17,9 +17,13 @@ from jaxdyn.model._edits import merge as merge
 from jaxdyn.model._edits import reduce_joints as reduce_joints
 from jaxdyn.model._edits import remove_link as remove_link
 from jaxdyn.model._edits import subtree as subtree
+from jaxdyn.model._edits import to_builder as to_builder
+from jaxdyn.model._frame_placement import FramePlacement as FramePlacement
+from jaxdyn.model._frame_placement import place_frame as place_frame
 from jaxdyn.model._link_vectors import JointVectors as JointVectors
 from jaxdyn.model._link_vectors import from_link_vectors as from_link_vectors
 from jaxdyn.model._model import JointProperties as JointProperties
+from jaxdyn.model._model import JointView as JointView
 from jaxdyn.model._model import Limits as Limits
 from jaxdyn.model._model import Links as Links
 from jaxdyn.model._model import Mimic as Mimic
@@ -27,4 +31,4 @@ from jaxdyn.model._model import Model as Model
 from jaxdyn.model._model import Placements as Placements
 from jaxdyn.model._screws import from_screws as from_screws
 from jaxdyn.model._screws import from_space_screws as from_space_screws
-from jaxdyn.model._topology import Topology as Topology
+from jaxdyn.recursion import Topology as Topology

@@ -1,31 +1,27 @@
-"""Numbers of a description as arrays: by numpy where they are known, by JAX where they are traced."""
+"""Arrays from the numbers of a description: with numpy for concrete numbers, with JAX for traced ones."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.model._checks import is_concrete
+from jaxdyn._numerics import is_concrete, namespace
 
 
-def namespace(tree):
-    """numpy for known numbers, since a JAX operation a number would take most of the time of a build."""
-    return np if is_concrete(tree) else jnp
-
-
-def array(x, ndmin: int):
-    """An array of floats; of known numbers without a JAX operation, which a file has too many of."""
+def float_array(x, ndmin: int):
+    """Array of floats; concrete numbers are converted by numpy, because a file has thousands of them."""
     dtype = jnp.result_type(float)
     return jax.device_put(np.array(x, dtype, ndmin=ndmin)) if is_concrete(x) else jnp.array(x, dtype, ndmin=ndmin)
 
 
-def stacked(rows, width, dtype):
-    """Rows of a shape `width` in one array, which may be empty."""
+def stack_rows(rows, width, dtype):
+    """Stacks rows of shape `width` into one array, which may be empty."""
     if not rows:
-        return jnp.asarray(np.zeros((0, *width), dtype), dtype)  # of numpy's, which compiles nothing
+        return jnp.asarray(np.zeros((0, *width), dtype), dtype)  # by numpy, which compiles nothing
     xp = namespace(rows)
-    return jnp.asarray(xp.stack([xp.asarray(x, dtype) for x in rows]), dtype)  # without a dtype it compiles
+    # without a dtype JAX compiles a conversion
+    return jnp.asarray(xp.stack([xp.asarray(x, dtype) for x in rows]), dtype)
 
 
 def cast(entries, dtype):
-    """Entries with all their arrays of one type."""
+    """Casts all arrays of the entries to `dtype`."""
     return jax.tree.map(lambda x: x if x.dtype == dtype else jnp.asarray(x, dtype), tuple(entries))

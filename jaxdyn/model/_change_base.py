@@ -1,4 +1,4 @@
-"""Holding a robot at another of its links."""
+"""Change of the base link of a robot."""
 
 import dataclasses
 import itertools
@@ -7,9 +7,10 @@ import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint, Continuous, Cylindrical, Fixed, Free, Helical, Prismatic, Revolute
-from jaxdyn.model._builder import _Link, placement
-from jaxdyn.model._edits import _placed, _pose, to_builder
+from jaxdyn.model._edits import _cast_pose, _placement_of, to_builder
+from jaxdyn.model._entries import LinkEntry
 from jaxdyn.model._model import Model
+from jaxdyn.model._placement import placement
 from jaxdyn.spatial import quaternion_conjugate, quaternion_normalize, quaternion_to_matrix
 
 _REVERSIBLE = (Revolute, Continuous, Prismatic, Helical, Cylindrical)
@@ -25,20 +26,25 @@ def change_base(
     quaternion=None,
     rpy=None,
 ) -> Model:
-    """The model held at another link: `joint` (fixed by default) at the given pose carries `link`, which
-    carries the rest.
+    """Returns the model with another base link: `joint` (fixed by default) connects `link` to the world.
 
-    The joints between the old base and `link` are turned around. Their names, coordinates, signs,
-    properties, limits and mimics stay, and so does every link frame, with the inertia, frames and other
-    children in it. A joint moves its child about the child's origin; turned around, that is the frame
-    where the joint sits on its former parent. For each such joint that moves, a massless link
-    `<parent>_carrier` with that frame is added, to which `<parent>` is fixed by the joint
-    `<parent>_mount` (with a further underscore where such a name is taken).
+    The joints between the old base and `link` are reversed. Their names, coordinates, signs, properties, limits and
+    mimics stay, and so does every link frame with its inertia, frames and other children. A joint moves its child about
+    the origin of the child; after reversal this is the frame where the joint sits on its former parent. For each
+    reversed joint that moves, a massless link `<parent>_carrier` with that frame is added, to which `<parent>` is
+    rigidly connected by the joint `<parent>_mount` (with a further underscore if such a name exists).
 
-    Joints that can be turned around have axes that stand still in both links: revolute, continuous,
-    prismatic, helical, cylindrical and fixed ones. What held the old base must be a fixed or a free
-    joint; its name goes to the joint that holds the new one. Coordinates are numbered depth first, as
-    always, so their order changes.
+    Arguments:
+
+    * `link`: name of the new base link.
+    * `joint`: joint between the world and `link`.
+    * `translation`, and one of `rotation`, `quaternion`, `rpy`: pose of that joint in the world, as in
+      `ModelBuilder.add_link`.
+
+    Only joints whose axes are fixed in both links can be reversed: revolute, continuous, prismatic, helical,
+    cylindrical and fixed ones; others raise `ModelError`. The old base must be connected to the world by a fixed or a
+    free joint, whose name goes to the joint of the new base. Coordinates are numbered depth first, as always, so that
+    their order changes.
     """
     path = _path_to_root(model, link)
     t = model.topology
@@ -47,13 +53,13 @@ def change_base(
     root = entries[path[-1]]
     if not isinstance(root.joint, Fixed | Free):
         raise ModelError(
-            f"joint {root.joint_name!r} ties the old base to the world and moves by a "
-            f"{type(root.joint).__name__} joint, which would be lost; add a base link below it"
+            f"joint {root.joint_name!r} connects the old base to the world and is a "
+            f"{type(root.joint).__name__} joint, which would be lost; expected Fixed or Free: add a base link below it"
         )
-    turned: dict[int, list[_Link]] = {}
+    replaced: dict[int, list[LinkEntry]] = {}
     for child, parent in itertools.pairwise(path):
-        turned[parent] = _reversed(entries[child], entries[parent], model)
-    quat, at = _pose(placement(translation, rotation=rotation, quaternion=quaternion, rpy=rpy), model.dtype)
+        replaced[parent] = _reverse_joint(entries[child], entries[parent], model)
+    quat, at = _cast_pose(placement(translation, rotation=rotation, quaternion=quaternion, rpy=rpy), model.dtype)
     base = dataclasses.replace(
         entries[path[0]],
         parent="world",
@@ -61,14 +67,14 @@ def change_base(
         joint_name=root.joint_name,
         rotation=quat,
         translation=at,
-        extras={},
+        properties={},
     )
-    turned[path[0]] = [base]
-    builder._links = [new for i in range(len(t.parents)) for new in turned.get(i, [entries[i]])]
+    replaced[path[0]] = [base]
+    builder._links = [new for i in range(len(t.parents)) for new in replaced.get(i, [entries[i]])]
     return builder.build(model.dtype)
 
 
-def _inverse(a):
+def _invert_pose(a):
     return quaternion_conjugate(quaternion_normalize(a[0])), -(quaternion_to_matrix(a[0]).T @ a[1])
 
 
@@ -79,13 +85,13 @@ def _path_to_root(model: Model, link: str) -> list[int]:
     return path
 
 
-def _new_name(name: str, taken: tuple[str, ...]) -> str:
-    return _new_name(f"{name}_", taken) if name in taken else name
+def _unused_name(name: str, existing: tuple[str, ...]) -> str:
+    return _unused_name(f"{name}_", existing) if name in existing else name
 
 
-def _reversed(child: _Link, parent: _Link, model: Model) -> list[_Link]:
-    """The entries by which `child` carries its former parent, `T_joint^-1 @ T_placement^-1`."""
-    quat, at = _inverse(_placed(child))
+def _reverse_joint(child: LinkEntry, parent: LinkEntry, model: Model) -> list[LinkEntry]:
+    """The entries that make `child` the parent of its former parent, at `T_joint^-1 @ T_placement^-1`."""
+    quat, at = _invert_pose(_placement_of(child))
     if child.joint.nv == 0:
         return [
             dataclasses.replace(
@@ -95,31 +101,31 @@ def _reversed(child: _Link, parent: _Link, model: Model) -> list[_Link]:
                 joint_name=child.joint_name,
                 rotation=quat,
                 translation=at,
-                extras={},
+                properties={},
             )
         ]
     if not isinstance(child.joint, _REVERSIBLE):
         names = ", ".join(kind.__name__ for kind in _REVERSIBLE)
         raise ModelError(
-            f"joint {child.joint_name!r} is a {type(child.joint).__name__} joint, which cannot be turned "
-            f"around; those that can are Fixed, {names}"
+            f"joint {child.joint_name!r} is a {type(child.joint).__name__} joint, which cannot be reversed; "
+            f"expected one of Fixed, {names}"
         )
     carrier = dataclasses.replace(
         child,
-        name=_new_name(f"{parent.name}_carrier", model.link_names),
+        name=_unused_name(f"{parent.name}_carrier", model.link_names),
         parent=child.name,
         joint=dataclasses.replace(child.joint, axis=-child.joint.axis),
         inertia=None,
         rotation=jnp.zeros_like(quat).at[0].set(1),
         translation=jnp.zeros_like(at),
     )
-    held = dataclasses.replace(
+    mounted = dataclasses.replace(
         parent,
         parent=carrier.name,
         joint=Fixed(),
-        joint_name=_new_name(f"{parent.name}_mount", model.joint_names),
+        joint_name=_unused_name(f"{parent.name}_mount", model.joint_names),
         rotation=quat,
         translation=at,
-        extras={},
+        properties={},
     )
-    return [carrier, held]
+    return [carrier, mounted]

@@ -1,20 +1,23 @@
-"""What a model may be made of: known numbers must make sense, and names must fit. Traced numbers are the caller's."""
+"""Checks of a description: names exist and are unique, concrete numbers are valid. Traced numbers are not checked."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
-from jax import core
 
 from jaxdyn._errors import ModelError
-from jaxdyn.model._descriptions import Closure, Note
+from jaxdyn._numerics import is_concrete
+from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Note, Shape
+from jaxdyn.model._entries import LinkEntry
 from jaxdyn.spatial import inertia_defect
 
-#: what the report says of a joint without inertia
-WEIGHTLESS = "moves nothing that has mass: the mass matrix is singular"
+#: note in the report on a joint without inertia
+MASSLESS = "moves no mass and has no armature: the mass matrix is singular"
 
 
-def unique(names, what: str):
+def check_unique(names, what: str):
+    """Raises `ModelError` if a name occurs twice."""
     seen = set()
     for name in names:
         if name in seen:
@@ -22,32 +25,28 @@ def unique(names, what: str):
         seen.add(name)
 
 
-def is_concrete(x) -> bool:
-    return not any(isinstance(leaf, core.Tracer) for leaf in jax.tree.leaves(x))
-
-
-def _finite(x) -> bool:
+def _is_finite(x) -> bool:
     return bool(np.isfinite(np.asarray(x, float)).all())
 
 
-def check_link(link: Any, strict: bool):
-    """Numbers that are known now must make sense; traced ones are the caller's."""
+def check_link(link: LinkEntry, strict: bool):
+    """Raises `ModelError` if a concrete number of a link or its joint is invalid."""
     body = link.inertia
     if strict and body is not None and is_concrete(body):
         defect = inertia_defect(body.mass, body.inertia)
         if defect:
             raise ModelError(f"link {link.name!r} {defect}")
-        if not _finite(body.com):
+        if not _is_finite(body.com):
             raise ModelError(f"link {link.name!r} has a centre of mass that is not finite")
     _check_pose(f"joint {link.joint_name!r}", link.rotation, link.translation)
     for path, leaf in jax.tree_util.tree_flatten_with_path(link.joint)[0]:
         if not is_concrete(leaf):
             continue
         name = jax.tree_util.keystr(path)
-        if not _finite(leaf):
+        if not _is_finite(leaf):
             raise ModelError(f"joint {link.joint_name!r}: parameter {name} is not finite")
         if "axis" in name and np.linalg.norm(np.asarray(leaf, float)) < 1e-12:
-            raise ModelError(f"joint {link.joint_name!r} has a zero axis ({name}); give it a direction")
+            raise ModelError(f"joint {link.joint_name!r} has a zero axis ({name}); give a direction of non-zero length")
     _check_properties(link, strict)
 
 
@@ -55,9 +54,9 @@ def check_link(link: Any, strict: bool):
 _UNBOUNDED = ("lower", "upper", "velocity", "effort")
 
 
-def _check_properties(link: Any, strict: bool):
+def _check_properties(link: LinkEntry, strict: bool):
     where = f"joint {link.joint_name!r}"
-    known = {key: np.asarray(value, float) for key, value in link.extras.items() if is_concrete(value)}
+    known = {key: np.asarray(value, float) for key, value in link.properties.items() if is_concrete(value)}
     for key, value in known.items():
         if np.isnan(value).any():
             raise ModelError(f"{where}: {key} is not a number")
@@ -67,30 +66,35 @@ def _check_properties(link: Any, strict: bool):
             raise ModelError(f"{where}: {key} is {value}, and cannot be negative")
     if strict and {"lower", "upper"} <= known.keys():
         shapes = known["lower"].shape, known["upper"].shape
-        if () in shapes or shapes[0] == shapes[1]:  # others are refused with the shape that is wanted
+        if () in shapes or shapes[0] == shapes[1]:  # `build` refuses other shapes
             if (known["lower"] > known["upper"]).any():
                 raise ModelError(f"{where}: its lower limit {known['lower']} is above the upper one, {known['upper']}")
 
 
 def check_finite(what: str, value):
-    """Raises where known numbers are not finite."""
-    if is_concrete(value) and not _finite(value):
+    """Raises `ModelError` if concrete numbers are not finite."""
+    if is_concrete(value) and not _is_finite(value):
         raise ModelError(f"{what} is not finite: {np.asarray(value)}")
 
 
 def _check_pose(where: str, rotation, translation):
     for what, value in (("translation", translation), ("rotation", rotation)):
-        if is_concrete(value) and not _finite(value):
+        if is_concrete(value) and not _is_finite(value):
             raise ModelError(f"{where} has a {what} that is not finite: {np.asarray(value)}")
     if is_concrete(rotation) and np.linalg.norm(np.asarray(rotation, float), axis=-1).min() < 1e-12:
         raise ModelError(f"{where} has a quaternion of length zero")
 
 
-def check_descriptions(builder: Any, links: list[Any]):
-    """Descriptions name links and joints of the model, and their sizes fit."""
+def check_descriptions(
+    closures: Sequence[Closure | Coupling],
+    actuators: Sequence[Actuator],
+    shapes: Sequence[Shape],
+    links: list[LinkEntry],
+):
+    """Raises `ModelError` if a closure, coupling, actuator or shape has an unknown link or joint, or a wrong size."""
     bodies = {"world"} | {link.name for link in links}
     joints = {link.joint_name: link.joint for link in links}
-    for closure in builder._closures:
+    for closure in closures:
         named = closure.links if isinstance(closure, Closure) else (closure.joint, closure.source)
         known = bodies if isinstance(closure, Closure) else {*joints, None}
         for name in named:
@@ -102,56 +106,60 @@ def check_descriptions(builder: Any, links: list[Any]):
             check_finite(f"closure {closure.name!r}: length", closure.length)
         else:
             check_finite(f"coupling {closure.name!r}: coefficients", closure.coefficients)
-    for drive in builder._actuators:
-        if drive.joint not in joints:
-            raise ModelError(f"actuator {drive.name!r} drives {drive.joint!r}, which is not a joint of this model")
-        if drive.gear.shape != (joints[drive.joint].nv,):
+    for actuator in actuators:
+        if actuator.joint not in joints:
             raise ModelError(
-                f"actuator {drive.name!r}: gear has shape {drive.gear.shape}, but joint {drive.joint!r} has "
-                f"{joints[drive.joint].nv} velocity coordinates"
+                f"actuator {actuator.name!r} acts on {actuator.joint!r}, which is not a joint of this model"
             )
-        check_finite(f"actuator {drive.name!r}: gear", drive.gear)
-        if is_concrete(drive.range) and not np.less_equal(*np.asarray(drive.range)):
-            raise ModelError(f"actuator {drive.name!r}: its range {np.asarray(drive.range)} has no control in it")
-    for shape in builder._shapes:
+        if actuator.gear.shape != (joints[actuator.joint].nv,):
+            raise ModelError(
+                f"actuator {actuator.name!r}: gear has shape {actuator.gear.shape}, but joint {actuator.joint!r} has "
+                f"{joints[actuator.joint].nv} velocity coordinates"
+            )
+        check_finite(f"actuator {actuator.name!r}: gear", actuator.gear)
+        if is_concrete(actuator.range) and not np.less_equal(*np.asarray(actuator.range)):
+            raise ModelError(
+                f"actuator {actuator.name!r}: its range {np.asarray(actuator.range)} is empty; give (lower, upper)"
+            )
+    for shape in shapes:
         if shape.link not in bodies:
             raise ModelError(f"shape {shape.name!r} is on {shape.link!r}, which is not a link of this model")
-    for what, entries in (("closure", builder._closures), ("actuator", builder._actuators)):
-        unique([x.name for x in entries], what)
+    for what, entries in (("closure", closures), ("actuator", actuators)):
+        check_unique([x.name for x in entries], what)
 
 
-def check_frames(frames: list[tuple[str, str, Any, Any]], links: list[Any]):
-    """Frames have names of their own, among links too, and poses."""
-    unique([f[0] for f in frames], "frame")
+def check_frames(frames: list[tuple[str, str, Any, Any]], links: list[LinkEntry]):
+    """Raises `ModelError` if a frame shares its name with another frame or a link, or has an invalid pose."""
+    check_unique([f[0] for f in frames], "frame")
     names = {link.name for link in links}
     for name, _, rotation, translation in frames:
         if name in names:
             raise ModelError(
-                f"frame {name!r} has the name of a link; a link is a frame already, so give it another name"
+                f"frame {name!r} has the name of a link; every link is a frame as well, so choose another name"
             )
         _check_pose(f"frame {name!r}", rotation, translation)
 
 
-def weightless_joints(links: list[Any], mimics: list[Any], said: list[Note]) -> list[Note]:
-    """Notes on joints whose coordinate moves nothing with mass and no armature, as far as is known.
+def massless_joint_notes(links: list[LinkEntry], mimics: list[Any], existing: list[Note]) -> list[Note]:
+    """Notes on joints that move no mass and have no armature; traced numbers count as non-zero.
 
-    Parents come first in `links`; what has been `said` is not repeated.
+    `links` are in depth-first order; notes in `existing` are not repeated.
     """
     heavy: set[str] = set()
     for link in reversed(links):
         body = link.inertia
-        if link.name in heavy or (body is not None and _any((body.mass, body.inertia))):
+        if link.name in heavy or (body is not None and _may_be_nonzero((body.mass, body.inertia))):
             heavy |= {link.name, link.parent}
-    rotor = lambda link: _any(link.extras.get("armature", 0.0), every=True)
-    light = [x.joint_name for x in links if x.joint.nv and x.name not in heavy and not rotor(x)]
-    driven = {source for follower, source, *_ in mimics if follower not in light}
-    still = driven | {follower for follower, *_ in mimics}
-    notes = [Note(f"joint {x}", WEIGHTLESS) for x in light if x not in still]
-    return [note for note in notes if note not in said]
+    rotor = lambda link: _may_be_nonzero(link.properties.get("armature", 0.0), every=True)
+    massless = [x.joint_name for x in links if x.joint.nv and x.name not in heavy and not rotor(x)]
+    driven = {source for follower, source, *_ in mimics if follower not in massless}
+    not_reported = driven | {follower for follower, *_ in mimics}
+    notes = [Note(f"joint {x}", MASSLESS) for x in massless if x not in not_reported]
+    return [note for note in notes if note not in existing]
 
 
-def _any(tree, *, every: bool = False) -> bool:
-    """Whether numbers are other than zero, which those are taken to be that are not known."""
+def _may_be_nonzero(tree, *, every: bool = False) -> bool:
+    """True if any number (with `every`, all of them) is not zero; traced numbers count as non-zero."""
     if not is_concrete(tree):
         return True
     parts = [np.asarray(x, float) for x in jax.tree.leaves(tree)]

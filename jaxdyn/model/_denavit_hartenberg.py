@@ -1,21 +1,23 @@
-"""Serial robots from tables of Denavit-Hartenberg parameters, in the classic and in the modified convention."""
+"""Serial robots from Denavit-Hartenberg tables, in the classic and in the modified convention."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import Prismatic, Revolute
 from jaxdyn.model._model import Model
 from jaxdyn.model._serial import (
     IDENTITY,
-    Member,
-    Placed,
+    ChainLink,
+    PosePair,
     as_pose,
+    axis_rotation,
     build_chain,
-    carried,
     check_count,
     compose,
-    turn,
+    move_inertia,
     vector,
 )
 from jaxdyn.spatial import Inertia
@@ -24,38 +26,37 @@ _Z = (0.0, 0.0, 1.0)
 
 
 class DHRow(NamedTuple):
-    """One joint of a Denavit-Hartenberg table: m and rad.
+    """One row of a Denavit-Hartenberg table (m, rad).
 
-    The joint coordinate adds to `theta` or, if the joint `slides`, to `d`; what is given of that parameter here is
-    its offset.
+    The joint coordinate is added to `theta` or, if the joint `slides`, to `d`.
     """
 
     #: length along x
-    a: Any = 0.0
+    a: ArrayLike = 0.0
     #: twist about x
-    alpha: Any = 0.0
+    alpha: ArrayLike = 0.0
     #: offset along z
-    d: Any = 0.0
+    d: ArrayLike = 0.0
     #: angle about z
-    theta: Any = 0.0
-    #: prismatic rather than revolute
+    theta: ArrayLike = 0.0
+    #: True for a prismatic joint, False for a revolute one
     slides: bool = False
 
 
-def _about_x(row: DHRow) -> Placed:
+def _x_displacement(row: DHRow) -> PosePair:
     """`Trans_x(a) Rot_x(alpha)`."""
-    return turn(0, row.alpha), vector((row.a, 0.0, 0.0))
+    return axis_rotation(0, row.alpha), vector((row.a, 0.0, 0.0))
 
 
-def _about_z(row: DHRow) -> Placed:
+def _z_displacement(row: DHRow) -> PosePair:
     """`Trans_z(d) Rot_z(theta)`."""
-    return turn(2, row.theta), vector((0.0, 0.0, row.d))
+    return axis_rotation(2, row.theta), vector((0.0, 0.0, row.d))
 
 
-def _table(rows, inertias, base, tool):
+def _parse_table(rows, inertias, base, tool):
     table = [DHRow(*row) for row in rows]
     if not table:
-        raise ModelError("a Denavit-Hartenberg table has at least one row")
+        raise ModelError("the Denavit-Hartenberg table is empty; give at least one row")
     check_count("inertias", inertias, len(table))
     return table, as_pose(base, "base"), None if tool is None else as_pose(tool, "tool")
 
@@ -70,26 +71,45 @@ def from_denavit_hartenberg(
     name: str = "",
     **properties,
 ) -> Model:
-    """A serial robot from a table in the classic convention of Denavit and Hartenberg.
+    """Builds a serial robot from a table in the classic convention of Denavit and Hartenberg.
 
         T_(i-1,i) = Rot_z(theta_i) Trans_z(d_i) Trans_x(a_i) Rot_x(alpha_i),
 
     so joint i moves about or along the z axis of frame i - 1 (Denavit and Hartenberg, "A kinematic notation for
     lower-pair mechanisms based on matrices", 1955; Paul, "Robot Manipulators", 1981; Spong, Hutchinson and
-    Vidyasagar 2006, equation 3.10). `rows` are `DHRow(a, alpha, d, theta, slides)` or tuples of these;
-    `inertias` are in the axes and from the origins of the frames 1 to n. `base` places frame 0 in the world and
-    `tool` a frame "tool" in frame n: a `Pose` or a matrix `(4, 4)`. `properties` are those of
-    `ModelBuilder.add_link`, a number or one a joint.
+    Vidyasagar 2006, equation 3.10).
 
-    Links "link1", ... are at their joints' axes; the frames of the table are "link1_dh" and so on. Any number may
-    be traced.
+    Arguments:
+
+    * `rows`: `DHRow(a, alpha, d, theta, slides)` or such tuples, one per joint (m, rad).
+    * `inertias`: `Inertia` of each link, in its frame 1 to n of the table (kg, m, kg m^2).
+    * `base`: pose of frame 0 in the world, a `Pose` or a homogeneous matrix `(4, 4)`.
+    * `tool`: pose of a frame "tool" in frame n, in the same forms.
+    * `gravity`: `(3,)`, m/s^2. `name`: name of the robot.
+    * `properties`: those of `ModelBuilder.add_link`, a number or one per joint.
+
+    Returns a `Model` with links "link1", ..., whose frames are on the axes of their joints, and the frames "link1_dh",
+    ... of the table. Any number may be traced. Raises `ModelError` for an empty table or a wrong number of entries.
+    Example:
+
+    ```python
+    import jax.numpy as jnp
+    from jaxdyn import frame_pose, from_denavit_hartenberg
+    from jaxdyn.spatial import Inertia
+
+    body = Inertia(1.0, [-0.1, 0.0, 0.0], 0.01 * jnp.eye(3))
+    rows = [(0.4, 0.0, 0.0, 0.0), (0.3, 0.0, 0.0, 0.0)]  # a, alpha, d, theta
+    arm = from_denavit_hartenberg(rows, [body, body], tool=jnp.eye(4))
+    tip = frame_pose(arm, jnp.array([jnp.pi / 2, 0.0]), "tool").translation
+    assert jnp.allclose(tip, jnp.array([0.0, 0.7, 0.0]), atol=1e-6)
+    ```
     """
-    table, before, tool = _table(rows, inertias, base, tool)
+    table, before, tool = _parse_table(rows, inertias, base, tool)
     members = []
     for row, body in zip(table, inertias, strict=True):
-        frame = _about_x(row)
+        frame = _x_displacement(row)
         joint = Prismatic(_Z) if row.slides else Revolute(_Z)
-        members.append(Member(joint, compose(before, _about_z(row)), carried(body, frame), frame))
+        members.append(ChainLink(joint, compose(before, _z_displacement(row)), move_inertia(body, frame), frame))
         before = frame
     return build_chain(members, suffix="dh", tool=tool, gravity=gravity, name=name, properties=properties)
 
@@ -104,20 +124,20 @@ def from_modified_denavit_hartenberg(
     name: str = "",
     **properties,
 ) -> Model:
-    """A serial robot from a table in the modified convention of Craig and of Khalil.
+    """Builds a serial robot from a table in the modified convention of Craig and of Khalil.
 
         T_(i-1,i) = Rot_x(alpha_(i-1)) Trans_x(a_(i-1)) Rot_z(theta_i) Trans_z(d_i),
 
     so joint i moves about or along the z axis of frame i itself (Craig, "Introduction to Robotics", 1986,
-    equation 3.6; Khalil and Kleinfinger 1986). Row i holds `a_(i-1)`, `alpha_(i-1)`, `d_i`, `theta_i` in this
-    order, as the tables are printed. Everything else is as in `from_denavit_hartenberg`; here the link frames
-    are those of the table.
+    equation 3.6; Khalil and Kleinfinger 1986). Row i is `a_(i-1)`, `alpha_(i-1)`, `d_i`, `theta_i` in this
+    order, as in printed tables. All other arguments are those of `from_denavit_hartenberg`; the link frames are the
+    frames of the table.
     """
-    table, before, tool = _table(rows, inertias, base, tool)
+    table, before, tool = _parse_table(rows, inertias, base, tool)
     members = []
     for row, body in zip(table, inertias, strict=True):
-        placement = compose(before, compose(_about_x(row), _about_z(row)))
+        placement = compose(before, compose(_x_displacement(row), _z_displacement(row)))
         joint = Prismatic(_Z) if row.slides else Revolute(_Z)
-        members.append(Member(joint, placement, body, IDENTITY))
+        members.append(ChainLink(joint, placement, body, IDENTITY))
         before = IDENTITY
     return build_chain(members, suffix="dh", tool=tool, gravity=gravity, name=name, properties=properties)

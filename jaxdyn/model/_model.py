@@ -1,4 +1,4 @@
-"""The robot as a pytree."""
+"""`Model`: a robot as a pytree."""
 
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
 from jaxdyn.joints import AbstractJoint, Fixed
 from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Info, Note, Shape
-from jaxdyn.model._topology import Topology
+from jaxdyn.recursion import Topology
 
 
 class Links(eqx.Module):
-    """Inertial parameters, one row a link."""
+    """Inertial parameters, one row per link."""
 
     #: kg
     mass: Float[Array, "*batch links"]
@@ -25,7 +25,7 @@ class Links(eqx.Module):
 
 
 class Placements(eqx.Module):
-    """Poses of frames in their parent links, one row a frame."""
+    """Poses of frames in their parent links, one row per frame."""
 
     #: quaternion, scalar first, of any length but zero
     rotation: Float[Array, "*batch frames 4"]
@@ -34,9 +34,9 @@ class Placements(eqx.Module):
 
 
 class JointProperties(eqx.Module):
-    """What joints add by themselves, one entry a velocity coordinate (`passive_forces`)."""
+    """Rotors, friction and springs of the joints, one entry per velocity coordinate (see `passive_forces`)."""
 
-    #: rotor inertia seen at the joint, kg m^2 or kg; part of the mass matrix
+    #: rotor inertia reflected to the joint, kg m^2 or kg; part of the mass matrix
     armature: Float[Array, "*batch nv"]
     #: viscous friction, N m s/rad or N s/m
     damping: Float[Array, "*batch nv"]
@@ -51,23 +51,27 @@ class JointProperties(eqx.Module):
 
 
 class Limits(eqx.Module):
-    """Ranges, infinite where there is none."""
+    """Limits of the coordinates, infinite if there is none."""
 
+    #: rad or m
     lower: Float[Array, "*batch nq"]
+    #: rad or m
     upper: Float[Array, "*batch nq"]
+    #: largest speed, rad/s or m/s
     velocity: Float[Array, "*batch nv"]
+    #: largest effort, N m or N
     effort: Float[Array, "*batch nv"]
 
 
 class Mimic(eqx.Module):
-    """Geared coordinates, `q = ratio * q_source + offset`, one entry a mimicking joint."""
+    """Mimic joints, `q = ratio * q_source + offset`, one entry per mimic joint."""
 
     ratio: Float[Array, "*batch mimics"]
     offset: Float[Array, "*batch mimics"]
 
 
 class JointView(NamedTuple):
-    """Where a joint's coordinates are: `q[view.q]`, `v[view.v]`."""
+    """A joint by name: its type and its coordinates, `q[view.q]` and `v[view.v]`."""
 
     name: str
     index: int
@@ -77,7 +81,7 @@ class JointView(NamedTuple):
 
 
 class LinkView(NamedTuple):
-    """One link's numbers."""
+    """A link by name: its parent and its inertial parameters (kg, m, kg m^2)."""
 
     name: str
     index: int
@@ -88,12 +92,34 @@ class LinkView(NamedTuple):
 
 
 class Model(eqx.Module):
-    """A robot: structure in `topology`, and a leaf for every physical number.
+    """A robot as a pytree: static structure in `topology`, and a leaf for every physical number.
 
-    Joint i carries link i and hangs on link `topology.parents[i]`; its frame is placed there by row i of
-    `placements`. `joints` holds one stacked joint a type. Nothing derived is stored: all functions
-    compute what they need from the leaves, so a leaf can be replaced (`equinox.tree_at`), batched
-    (`jax.vmap`) or differentiated, and every result follows.
+    Build a model with `ModelBuilder`, from a file (`load_urdf`, `load_mjcf`), from a textbook description
+    (`from_denavit_hartenberg`, `from_screws`) or from `jaxdyn.robots`. Joint i connects link i to its parent, link
+    `topology.parents[i]`; row i of `placements` is the pose of its joint frame there. `joints` has one stacked joint
+    per type. Derived quantities are never stored, so a leaf may be replaced (`equinox.tree_at`), batched (`jax.vmap`)
+    or differentiated, and every result follows.
+
+    Leaves, SI units:
+
+    * `links`: `mass` `(links,)`, `com` `(links, 3)`, `inertia` `(links, 3, 3)`.
+    * `placements`: `rotation` `(links, 4)` (quaternions, scalar first), `translation` `(links, 3)`.
+    * `properties`: `armature`, `damping`, `friction`, `friction_velocity`, `stiffness` `(nv,)`, `rest` `(nq,)`.
+    * `limits`: `lower`, `upper` `(nq,)`, `velocity`, `effort` `(nv,)`.
+    * `mimic`: `ratio`, `offset`; `frames`: poses of named frames; `gravity` `(3,)`.
+
+    Example:
+
+    ```python
+    import equinox as eqx
+    import jax.numpy as jnp
+    from jaxdyn import Model, gravity_forces, robots
+
+    model: Model = robots.double_pendulum()
+    q = jnp.array([0.3, 0.1])
+    heavier = eqx.tree_at(lambda m: m.links.mass, model, 2 * model.links.mass)
+    assert jnp.allclose(gravity_forces(heavier, q), 2 * gravity_forces(model, q))
+    ```
     """
 
     links: Links
@@ -117,7 +143,7 @@ class Model(eqx.Module):
 
     @property
     def nv(self) -> int:
-        """Number of velocity coordinates: degrees of freedom."""
+        """Number of velocity coordinates: degrees of freedom of the tree."""
         return self.topology.nv
 
     @property
@@ -127,36 +153,36 @@ class Model(eqx.Module):
 
     @property
     def link_names(self) -> tuple[str, ...]:
-        """Names of the links, depth first."""
+        """Names of the links, in depth-first order."""
         return self.topology.link_names
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints, each in the place of the link that it carries."""
+        """Names of the joints; joint i connects link i to its parent."""
         return self.topology.joint_names
 
     @property
     def frame_names(self) -> tuple[str, ...]:
-        """Names of the extra frames."""
+        """Names of the frames that are not links."""
         return self.topology.frame_names
 
     @property
     def name(self) -> str:
-        """Name of the robot, empty if it was given none."""
+        """Name of the robot, empty if it has none."""
         return self.info.name
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """Solids to look at."""
+        """Solids for visualisation."""
         return self.info.shapes
 
     @property
     def report(self) -> tuple[Note, ...]:
-        """What was assumed, changed or left out when the model was read from a description."""
+        """Notes on assumptions, changes and omissions made when the model was read or edited."""
         return self.info.notes
 
     def joint(self, name: str) -> JointView:
-        """The joint called `name`: its type with its own parameters, and its slices of q and v."""
+        """The joint called `name`: its type with its parameters, and its slices of q and v."""
         index = self._find(name, self.joint_names, "joint")
         q, v = self.topology.joint_slices(index)
         group = self.topology.groups[index]
@@ -166,7 +192,7 @@ class Model(eqx.Module):
         return JointView(name, index, jax.tree.map(lambda x: x[member], self.joints[group]), q, v)
 
     def link(self, name: str) -> LinkView:
-        """The numbers of the link called `name`."""
+        """The parent and the inertial parameters of the link called `name`."""
         i = self.link_index(name)
         parent = self.topology.parents[i]
         return LinkView(
@@ -190,18 +216,18 @@ class Model(eqx.Module):
         try:
             return names.index(name)
         except ValueError:
-            raise ModelError(f"no {what} is called {name!r}; this model has {_listing(names)}") from None
+            raise ModelError(f"no {what} is called {name!r}; this model has {_list_names(names)}") from None
 
     @property
     def dtype(self) -> Any:
-        """Precision of the model's numbers."""
+        """Precision of the leaves."""
         return jnp.result_type(self.links.mass)
 
     def astype(self, dtype) -> "Model":
-        """The model in another precision."""
+        """Returns the model in another precision."""
         return jax.tree.map(lambda x: x.astype(dtype), self)
 
 
-def _listing(names: tuple[str, ...]) -> str:
+def _list_names(names: tuple[str, ...]) -> str:
     shown = ", ".join(repr(n) for n in names[:12])
     return f"{shown} and {len(names) - 12} more" if len(names) > 12 else (shown or "none")

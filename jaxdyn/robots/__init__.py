@@ -1,4 +1,4 @@
-"""Ready-made robots: pendulums and chains, textbook and industrial arms, walkers and closed mechanisms."""
+"""Bundled robots: pendulums and chains, textbook and industrial arms, legged robots and closed-loop mechanisms."""
 
 from jaxdyn.robots._arms import puma560 as puma560
 from jaxdyn.robots._arms import scara as scara

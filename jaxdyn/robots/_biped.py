@@ -1,4 +1,4 @@
-"""A planar biped on its stance foot."""
+"""A planar biped pinned at its stance foot."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -8,11 +8,11 @@ from jaxdyn.model import Model, ModelBuilder
 from jaxdyn.spatial import Inertia
 
 _X, _Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
-_AXIS = (0.0, -1.0, 0.0)  # anticlockwise, seen with x to the right and z up
+_AXIS = (0.0, -1.0, 0.0)  # anticlockwise with x to the right and z up
 
 
-def _bar(mass, height, inertia) -> Inertia:
-    """A link whose centre of mass is `height` above its origin, with the moment `inertia` about it, slender."""
+def _slender_link(mass, height, inertia) -> Inertia:
+    """A slender link with its centre of mass `height` above its origin and the central moment `inertia`."""
     return Inertia(mass, jnp.asarray((0.0, 0.0, height), float), inertia * np.diag([1.0, 1.0, 0.0]))
 
 
@@ -24,24 +24,28 @@ def walking_biped(
     *,
     floating: bool = False,
 ) -> Model:
-    """The planar five-link biped of Kelly's walking example, in the plane of x and z, pinned by its stance foot.
+    """The planar five-link biped of Kelly's walking example, in the plane of x and z, pinned at its stance foot.
 
     Links from the ground up, with the joint below each: "stance_tibia" on "stance_ankle", "stance_femur" on
     "stance_knee", "torso" on "stance_hip", "swing_femur" on "swing_hip", "swing_tibia" on "swing_knee". Joint
-    angles are relative and grow anticlockwise, seen with x to the right and z up; sums along the chain are Kelly's
-    absolute angles, so that the effort of a joint is his torque `u_k` of the same number. At zero the torso is
-    upright over straight legs. The frame "swing_foot" is the end of the swing tibia, "head" that of the torso.
-    With `floating`, slides "x" and "z" carry the stance foot, as an impact of the swing foot needs it
-    (`jaxdyn.constraints.impulse`).
+    angles are relative and positive anticlockwise, with x to the right and z up; sums along the chain are Kelly's
+    absolute angles, so that the effort of joint k is his torque `u_k`. At zero the torso is upright over straight legs.
+    The frame "swing_foot" is the end of the swing tibia, "head" the end of the torso.
 
-    `lengths` (m), `masses` (kg), `centers` and `inertias` are those of tibia, femur and torso: the distance of the
-    centre of mass from the upper end of the link, and the moment about that centre, kg m^2. Joints have no limits,
-    friction or rotors; the ankle has an effort like the others, which a foot that is a point leaves at zero.
+    Arguments:
 
-    Kelly, "An introduction to trajectory optimization: how to do your own direct collocation", SIAM Review 59(4),
-    2017, section 7, and the program published with it (OptimTraj, demo "fiveLinkBiped"), whose numbers are for
-    RABBIT after Westervelt, Grizzle and Koditschek, "Hybrid zero dynamics of planar biped walkers", IEEE TAC
-    48(1), 2003. `five_link_biped` has the later, identified parameters of the same robot, with its gears.
+    * `lengths`, `masses`: of tibia, femur and torso, m and kg.
+    * `centers`: distances of the centres of mass from the upper ends of the links, m.
+    * `inertias`: moments about the centres of mass, kg m^2.
+    * `floating`: add prismatic joints "x" and "z" below the stance foot, as required for the impact of the swing foot
+      (`jaxdyn.constraints.impulse`).
+
+    Joints have no limits, friction or rotors. A point foot exerts no moment: leave the effort of the ankle at zero.
+
+    Kelly, "An introduction to trajectory optimization: how to do your own direct collocation", SIAM Review 59(4), 2017,
+    section 7, and its program (OptimTraj, demo "fiveLinkBiped"), with the parameters of RABBIT of Westervelt, Grizzle
+    and Koditschek, "Hybrid zero dynamics of planar biped walkers", IEEE TAC 48(1), 2003. `five_link_biped` has the
+    identified parameters of the same robot, with its gears.
     """
     builder, root = ModelBuilder(name="walking biped"), "world"
     if floating:
@@ -56,7 +60,7 @@ def walking_biped(
         ("swing_femur", "swing_hip", "torso", 1, down, 0.0),
         ("swing_tibia", "swing_knee", "swing_femur", 0, down, -lengths[1]),
     ):
-        body = _bar(masses[kind], heights[kind], inertias[kind])
+        body = _slender_link(masses[kind], heights[kind], inertias[kind])
         builder.add_link(leg, parent, Revolute(_AXIS), body, joint_name=joint, translation=(0.0, 0.0, at))
     builder.add_frame("head", "torso", translation=(0.0, 0.0, lengths[2]))
     builder.add_frame("swing_foot", "swing_tibia", translation=(0.0, 0.0, -lengths[0]))

@@ -1,4 +1,4 @@
-"""A human figure with a floating base."""
+"""A humanoid with a floating base."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from jaxdyn.spatial import Inertia, box, cylinder, ellipsoid, sphere
 
 _DEG = jnp.pi / 180
 _HEIGHT, _MASS = 1.741, 73.0  # of de Leva's mean male subject
-_DENSITY = 1000.0  # kg/m^3, amid the 920 (thorax) to 1,160 (hand) of Dempster 1955, in Winter's table 4.1
+_DENSITY = 1000.0  # kg/m^3; Dempster 1955 has 920 (thorax) to 1,160 (hand), in Winter's table 4.1
 
 # de Leva 1996, table 4, males: mass in per cent of the body, length in m at a height of 1.741 m, and the
 # centre of mass from the proximal (for the trunk and the head: upper) end in per cent of the length.
@@ -28,10 +28,10 @@ _SEGMENTS = {
     "shank": (4.33, 0.4403, 43.95),
     "foot": (1.37, 0.2581, 44.15),  # heel to the tip of the toes
 }
-# Fractions of the height: breadths of Drillis and Contini 1966, in Winter, figure 4.1, and for the ankle what
-# the segments above leave of the height.
+# Fractions of the height: breadths of Drillis and Contini 1966, in Winter, figure 4.1; the height of the ankle is the
+# remainder below the segments.
 _OTHERS = {"shoulder_width": 0.259, "hip_width": 0.191, "ankle_height": 1 - 1.7087 / _HEIGHT}
-_HUB = 0.05  # share of a limb's mass in each of the balls that join the axes of its first joint
+_HUB = 0.05  # fraction of a limb's mass in each ball between the axes of its compound joint
 
 
 class _Axis(NamedTuple):
@@ -76,15 +76,15 @@ _WRIST = (
 )
 
 
-def _measures(height, mass, given: Mapping[str, object]):
-    """Masses, lengths and breadths by name, the given ones in place of the table's."""
+def _masses_and_lengths(height, mass, replaced: Mapping[str, object]):
+    """Masses, lengths and breadths by name; `replaced` overrides the table."""
     masses = {k: m / 100 * mass for k, (m, _, _) in _SEGMENTS.items()}
     lengths = {k: x * height / _HEIGHT for k, (_, x, _) in _SEGMENTS.items()}
     lengths |= {k: x * height for k, x in _OTHERS.items()}
-    unknown = set(given) - set(lengths)
+    unknown = set(replaced) - set(lengths)
     if unknown:
-        raise ModelError(f"humanoid has no length called {sorted(unknown)}; there are {sorted(lengths)}")
-    return masses, lengths | dict(given)
+        raise ModelError(f"humanoid has no length called {sorted(unknown)}; expected some of {sorted(lengths)}")
+    return masses, lengths | dict(replaced)
 
 
 def _radius(mass, length):
@@ -99,7 +99,7 @@ def _limb(segment: str, mass, length) -> Inertia:
 
 
 def _slab(segment: str, mass, length, width, below=0.0) -> Inertia:
-    """Box of a trunk segment that rises from `below` the origin, with the table's centre of mass."""
+    """Box of a trunk segment that begins `below` (m) above the origin, with the table's centre of mass."""
     share = 1 - _SEGMENTS[segment][2] / 100
     depth = mass / (_DENSITY * width * length)
     return box((depth, width, length), mass=mass).moved((0.0, 0.0, below + share * length))
@@ -109,8 +109,8 @@ def _hub(mass) -> Inertia:
     return sphere((3 * mass / (4 * jnp.pi * _DENSITY)) ** (1 / 3), mass=mass)
 
 
-def _attach(builder: ModelBuilder, joint: str, axes, parent: str, body, at, side=1.0):
-    """Joins a link to `parent` by revolute joints in series at one point; `body` is `(name, inertia)`."""
+def _add_compound_joint(builder: ModelBuilder, joint: str, axes, parent: str, body, at, side=1.0):
+    """Adds a link on revolute joints in series at one point of `parent`; `body` is `(name, inertia)`."""
     name, inertia = body
     for k, axis in enumerate(axes):
         last = k == len(axes) - 1
@@ -129,45 +129,47 @@ def _attach(builder: ModelBuilder, joint: str, axes, parent: str, body, at, side
         parent = link
 
 
-def _without_hubs(mass, axes):
+def _mass_without_hubs(mass, axes):
     return mass * (1 - _HUB * (len(axes) - 1))
 
 
-def _leg(builder: ModelBuilder, side: str, sign: float, masses, lengths):
+def _add_leg(builder: ModelBuilder, side: str, sign: float, masses, lengths):
     thigh, shank, foot, ankle = (lengths[k] for k in ("thigh", "shank", "foot", "ankle_height"))
-    body = _limb("thigh", _without_hubs(masses["thigh"], _HIP), thigh)
+    body = _limb("thigh", _mass_without_hubs(masses["thigh"], _HIP), thigh)
     hip = (0.0, sign * lengths["hip_width"] / 2, 0.0)
-    _attach(builder, f"{side}_hip", _HIP, "pelvis", (f"{side}_thigh", body), hip, sign)
+    _add_compound_joint(builder, f"{side}_hip", _HIP, "pelvis", (f"{side}_thigh", body), hip, sign)
     body = _limb("shank", masses["shank"], shank)
-    _attach(builder, f"{side}_knee", _KNEE, f"{side}_thigh", (f"{side}_shank", body), (0.0, 0.0, -thigh))
-    mass = _without_hubs(masses["foot"], _ANKLE)
+    _add_compound_joint(builder, f"{side}_knee", _KNEE, f"{side}_thigh", (f"{side}_shank", body), (0.0, 0.0, -thigh))
+    mass = _mass_without_hubs(masses["foot"], _ANKLE)
     width = masses["foot"] / (_DENSITY * foot * ankle)
     # The ankle is a quarter of the foot's length in front of the heel.
-    ahead = (_SEGMENTS["foot"][2] / 100 - 0.25) * foot
-    body = box((foot, width, ankle), mass=mass).moved((ahead, 0.0, -ankle / 2))
+    forward = (_SEGMENTS["foot"][2] / 100 - 0.25) * foot
+    body = box((foot, width, ankle), mass=mass).moved((forward, 0.0, -ankle / 2))
     at = (0.0, 0.0, -shank)
-    _attach(builder, f"{side}_ankle", _ANKLE, f"{side}_shank", (f"{side}_foot", body), at, sign)
+    _add_compound_joint(builder, f"{side}_ankle", _ANKLE, f"{side}_shank", (f"{side}_foot", body), at, sign)
     builder.add_frame(f"{side}_sole", f"{side}_foot", translation=(0.0, 0.0, -ankle))
 
 
-def _arm(builder: ModelBuilder, side: str, sign: float, masses, lengths):
+def _add_arm(builder: ModelBuilder, side: str, sign: float, masses, lengths):
     upper, fore, hand = (lengths[k] for k in ("upper_arm", "forearm", "hand"))
-    body = _limb("upper_arm", _without_hubs(masses["upper_arm"], _SHOULDER), upper)
+    body = _limb("upper_arm", _mass_without_hubs(masses["upper_arm"], _SHOULDER), upper)
     at = (0.0, sign * lengths["shoulder_width"] / 2, lengths["abdomen"] + 0.85 * lengths["chest"])
-    _attach(builder, f"{side}_shoulder", _SHOULDER, "chest", (f"{side}_upper_arm", body), at, sign)
+    _add_compound_joint(builder, f"{side}_shoulder", _SHOULDER, "chest", (f"{side}_upper_arm", body), at, sign)
     body = _limb("forearm", masses["forearm"], fore)
-    _attach(builder, f"{side}_elbow", _ELBOW, f"{side}_upper_arm", (f"{side}_forearm", body), (0.0, 0.0, -upper))
-    mass = _without_hubs(masses["hand"], _WRIST)
+    _add_compound_joint(
+        builder, f"{side}_elbow", _ELBOW, f"{side}_upper_arm", (f"{side}_forearm", body), (0.0, 0.0, -upper)
+    )
+    mass = _mass_without_hubs(masses["hand"], _WRIST)
     share = _SEGMENTS["hand"][2] / 100
     thick = 6 * masses["hand"] / (_DENSITY * jnp.pi * hand)  # product of the other two axes of the ellipsoid
     radii = (jnp.sqrt(2 * thick) / 2, jnp.sqrt(thick / 2) / 2, hand / 2)
     body = ellipsoid(radii, mass=mass).moved((0.0, 0.0, -share * hand))
     at = (0.0, 0.0, -fore)
-    _attach(builder, f"{side}_wrist", _WRIST, f"{side}_forearm", (f"{side}_hand", body), at, sign)
+    _add_compound_joint(builder, f"{side}_wrist", _WRIST, f"{side}_forearm", (f"{side}_hand", body), at, sign)
     builder.add_frame(f"{side}_fingertip", f"{side}_hand", translation=(0.0, 0.0, -hand))
 
 
-def _trunk(builder: ModelBuilder, masses, lengths):
+def _add_trunk(builder: ModelBuilder, masses, lengths):
     """Abdomen and chest as one link on the waist, and the head."""
     width, below = lengths["shoulder_width"], lengths["abdomen"]
     trunk = _slab("abdomen", masses["abdomen"], below, width) + _slab(
@@ -175,45 +177,58 @@ def _trunk(builder: ModelBuilder, masses, lengths):
     )
     share = 1 - _HUB * (len(_WAIST) - 1)
     trunk = Inertia(share * trunk.mass, trunk.com, share * trunk.inertia)
-    _attach(builder, "waist", _WAIST, "pelvis", ("chest", trunk), (0.0, 0.0, lengths["pelvis"]))
+    _add_compound_joint(builder, "waist", _WAIST, "pelvis", ("chest", trunk), (0.0, 0.0, lengths["pelvis"]))
     neck = (0.0, 0.0, below + lengths["chest"])
     head = lengths["head"]
-    weight = _without_hubs(masses["head"], _NECK)
+    weight = _mass_without_hubs(masses["head"], _NECK)
     radius = jnp.sqrt(3 * masses["head"] / (2 * jnp.pi * _DENSITY * head))
     skull = ellipsoid((radius, radius, head / 2), mass=weight).moved(
         (0.0, 0.0, (1 - _SEGMENTS["head"][2] / 100) * head)
     )
-    _attach(builder, "neck", _NECK, "chest", ("head", skull), neck)
+    _add_compound_joint(builder, "neck", _NECK, "chest", ("head", skull), neck)
     builder.add_frame("crown", "head", translation=(0.0, 0.0, head))
 
 
 def humanoid(height=_HEIGHT, mass=_MASS, *, lengths: Mapping[str, object] | None = None) -> Model:
-    """A human figure of solids with 38 degrees of freedom: a free pelvis and 32 revolute joints.
+    """A humanoid of human proportions with 38 degrees of freedom: a free pelvis and 32 revolute joints.
 
-    At the neutral configuration it stands upright with hanging arms, palms to the thighs, x forward, y
+    In the neutral configuration it stands upright with hanging arms, palms to the thighs, x forward, y
     to its left, z up; the pelvis frame is midway between the hips. Legs have six joints (hip 3, knee,
-    ankle 2), the waist and the neck three, arms seven (shoulder 3, elbow, wrist 3). Equal coordinates of
-    left and right are mirror images. Frames: "left_sole", "right_sole", "left_fingertip",
+    ankle 2), the waist and the neck three each, arms seven (shoulder 3, elbow, wrist 3). Equal left and right
+    coordinates are mirror images. Frames: "left_sole", "right_sole", "left_fingertip",
     "right_fingertip", "crown".
 
-    Masses, lengths and centres of mass are those of the mean male of de Leva, "Adjustments to
-    Zatsiorsky-Seluyanov's segment inertia parameters", J. Biomechanics 29(9), 1996, table 4, scaled to
-    `height` (m) and `mass` (kg); breadths are from Drillis and Contini in Winter, "Biomechanics and Motor
-    Control of Human Movement", figure 4.1. `lengths` replaces single ones (m): the segments "head",
-    "chest", "abdomen", "pelvis", "upper_arm", "forearm", "hand", "thigh", "shank", "foot", and
-    "shoulder_width", "hip_width", "ankle_height".
+    Masses, lengths and centres of mass are those of the mean male of de Leva, "Adjustments to Zatsiorsky-Seluyanov's
+    segment inertia parameters", J. Biomechanics 29(9), 1996, table 4, scaled to `height` (m) and `mass` (kg); breadths
+    are from Drillis and Contini in Winter, "Biomechanics and Motor Control of Human Movement", figure 4.1. A segment's
+    inertia is that of a solid with its mass and length and the density of water: cylinders for limbs, boxes for trunk
+    and feet, ellipsoids for head and hands. Each ball between the axes of a compound joint has a twentieth of the
+    limb's mass.
 
-    A segment's inertia is that of a solid with its mass and length and the density of water: cylinders for
-    limbs, boxes for trunk and feet, ellipsoids for head and hands. A twentieth of a limb's mass is in each
-    ball between the axes of its compound joint.
+    Arguments:
+
+    * `height`: m. `mass`: kg.
+    * `lengths`: replacements of single lengths (m): the segments "head", "chest", "abdomen", "pelvis", "upper_arm",
+      "forearm", "hand", "thigh", "shank", "foot", and "shoulder_width", "hip_width", "ankle_height". An unknown name
+      raises `ModelError`.
+
+    Example:
+
+    ```python
+    import jax.numpy as jnp
+    from jaxdyn import robots
+
+    model = robots.humanoid(height=1.6, mass=55.0, lengths={"foot": 0.24})
+    assert (model.nq, model.nv) == (39, 38) and jnp.isclose(model.links.mass.sum(), 55.0)
+    ```
     """
-    masses, lengths = _measures(height, mass, lengths or {})
+    masses, lengths = _masses_and_lengths(height, mass, lengths or {})
     builder = ModelBuilder(name="humanoid")
     pelvis = _slab("pelvis", masses["pelvis"], lengths["pelvis"], lengths["hip_width"])
     builder.add_link("pelvis", "world", Free(), pelvis, joint_name="base")
     for side, sign in (("left", 1.0), ("right", -1.0)):
-        _leg(builder, side, sign, masses, lengths)
-    _trunk(builder, masses, lengths)
+        _add_leg(builder, side, sign, masses, lengths)
+    _add_trunk(builder, masses, lengths)
     for side, sign in (("left", 1.0), ("right", -1.0)):
-        _arm(builder, side, sign, masses, lengths)
+        _add_arm(builder, side, sign, masses, lengths)
     return builder.build()

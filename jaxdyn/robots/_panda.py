@@ -24,8 +24,8 @@ _PLACEMENTS = (
 _FLANGE = 0.107
 _TCP = 0.1034  # between the finger tips of the Franka hand, from the flange
 
-# mass, centre of mass, inertia about it (xx xy xz yy yz zz), identified by Gaz et al. 2019; the centre of link 1
-# along its axis has no effect on the arm, is zero there, and is taken from Franka's own description
+# mass, centre of mass, inertia about it (xx xy xz yy yz zz), identified by Gaz et al. 2019; the axial position of the
+# centre of mass of link 1 has no effect and is zero in their table: here it is from Franka's own description
 _INERTIAS = (
     (4.970684, (0.003875, 0.002081, -0.04762),
      (0.70337, -0.000139, 0.006772, 0.70661, 0.019169, 0.009117)),
@@ -55,8 +55,8 @@ _LIMITS = (
     (-2.8973, 2.8973, 2.61, 12.0),
 )
 
-# Gaz et al. identify sigmoids A / (1 + exp(-alpha (v + v0))) + constant; with v0, below 0.05 rad/s, left
-# out they are (A / 2) tanh(alpha v / 2).
+# Gaz et al. identify sigmoids A / (1 + exp(-alpha (v + v0))) + constant; without v0, which is below 0.05 rad/s, these
+# are (A / 2) tanh(alpha v / 2).
 _FRICTION = (0.54615, 0.87224, 0.64068, 1.2794, 0.83904, 0.30301, 0.56489)
 _STEEPNESS = (5.1181, 9.0657, 10.136, 5.5903, 8.3469, 17.133, 10.336)
 
@@ -67,17 +67,26 @@ def _inertia(mass, com, six) -> Inertia:
 
 
 def panda(*, hand: bool = False) -> Model:
-    """The 7-joint arm Franka Emika Panda on a fixed base, without or with its hand (closed, as one body).
+    """The 7-joint arm Franka Emika Panda on a fixed base; with `hand`, with the closed gripper as one body.
 
-    Kinematics, limits and the hand's inertia are those of Franka's documentation. Inertial parameters and
-    joint friction are the identified ones of Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic
+    Kinematics, limits and the inertia of the hand are from Franka's documentation. Inertial parameters and
+    joint friction are identified by Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic
     Identification of the Franka Emika Panda Robot With Retrieval of Feasible Parameters Using
-    Penalty-Based Optimization", IEEE RA-L 4(4), 2019: physically feasible numbers that reproduce the measured
-    torques, not the weight of each casting. Their friction is a sigmoid in the velocity, of which `friction`
-    and `friction_velocity` are the symmetric part.
+    Penalty-Based Optimization", IEEE RA-L 4(4), 2019: physically feasible parameters that reproduce the measured
+    torques, not the masses of the single parts. Their friction is a sigmoid of the velocity; `friction` and
+    `friction_velocity` are its symmetric part.
 
     Links "link1" to "link7" and "hand", joints "joint1" to "joint7"; frames "flange" (0.107 m behind joint
-    7) and "hand_tcp" (between the finger tips of a mounted hand, turned by -45 degrees about z).
+    7) and "hand_tcp" (between the finger tips of a mounted hand, rotated by -45 degrees about z). Example:
+
+    ```python
+    import jax.numpy as jnp
+    from jaxdyn import robots
+
+    arm = robots.panda(hand=True)
+    middle = (arm.limits.lower + arm.limits.upper) / 2
+    assert middle.shape == (7,) and "hand_tcp" in arm.frame_names
+    ```
     """
     builder = ModelBuilder(name="Panda")
     rows = zip(_PLACEMENTS, _INERTIAS, _LIMITS, _FRICTION, _STEEPNESS, strict=True)
@@ -97,9 +106,9 @@ def panda(*, hand: bool = False) -> Model:
             friction=friction / 2,
             friction_velocity=2 / alpha,
         )
-    turn = (0.0, 0.0, -math.pi / 4)
+    rpy = (0.0, 0.0, -math.pi / 4)
     if hand:
-        builder.add_link("hand", "link7", None, _inertia(*_HAND), translation=(0.0, 0.0, _FLANGE), rpy=turn)
+        builder.add_link("hand", "link7", None, _inertia(*_HAND), translation=(0.0, 0.0, _FLANGE), rpy=rpy)
     builder.add_frame("flange", "link7", translation=(0.0, 0.0, _FLANGE))
-    builder.add_frame("hand_tcp", "link7", translation=(0.0, 0.0, _FLANGE + _TCP), rpy=turn)
+    builder.add_frame("hand_tcp", "link7", translation=(0.0, 0.0, _FLANGE + _TCP), rpy=rpy)
     return builder.build()

@@ -1,7 +1,9 @@
 """Rotations: matrices, unit quaternions (scalar first), axis-angle and roll-pitch-yaw.
 
-The functions act on the leading axes, `(4, ...)` or `(3, ...)`, and carry any trailing axes along.
+Quaternions and vectors are `(4, ...)` and `(3, ...)`, matrices `(3, 3, ...)`: trailing axes are batch axes.
 """
+
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -21,8 +23,8 @@ def _stack_matrix(m):
 def quaternion_to_matrix(q):
     """Rotation matrix of a quaternion of any non-zero length, `q v q^-1` (Shuster 1993, equation 117).
 
-    Dividing by |q|^2 makes the result a rotation for every q, so that a quaternion leaf can be moved
-    freely by an optimiser.
+    Division by |q|^2 makes the result a rotation for every q, so that an optimiser may change a quaternion leaf
+    without constraints.
     """
     w, x, y, z = q[0], q[1], q[2], q[3]
     s = 2 / (w * w + x * x + y * y + z * z)
@@ -38,8 +40,8 @@ def quaternion_to_matrix(q):
 def matrix_to_quaternion(m):
     """Unit quaternion of a rotation matrix, from its largest component (Shepperd 1978).
 
-    All four candidates are computed and the best-conditioned one is selected, so value and gradient
-    are finite at half turns too.
+    All four candidates are computed and the best-conditioned one is selected, so that value and gradient
+    are finite at half turns as well.
     """
     m = jnp.asarray(m)
     t = jnp.stack(
@@ -69,9 +71,9 @@ def matrix_to_quaternion(m):
     return out / (2 * jnp.sqrt(largest))
 
 
-def quaternion_multiply(a, b):
-    """Hamilton product: the rotation b followed by a."""
-    return _stack(
+def hamilton_product(a, b) -> tuple[Any, Any, Any, Any]:
+    """Components of the Hamilton product `a b`; numbers, numpy and JAX arrays may be components."""
+    return (
         a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
         a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
         a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
@@ -79,8 +81,13 @@ def quaternion_multiply(a, b):
     )
 
 
+def quaternion_multiply(a, b):
+    """Hamilton product `a b` as a JAX array: the rotation b followed by the rotation a."""
+    return _stack(*hamilton_product(a, b))
+
+
 def quaternion_conjugate(q):
-    """The inverse rotation of a unit quaternion."""
+    """Conjugate; the inverse rotation of a unit quaternion."""
     return _stack(q[0], -q[1], -q[2], -q[3])
 
 
@@ -90,13 +97,13 @@ def quaternion_normalize(q):
 
 
 def quaternion_exp(r):
-    """Quaternion of the rotation vector r (angle times axis), smooth at zero."""
+    """Unit quaternion of the rotation vector r (angle times axis, rad), smooth at zero."""
     half2 = (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) / 4
     s = sinc(half2) / 2
-    return _stack(_cos_root(half2), s * r[0], s * r[1], s * r[2])
+    return _stack(_cos_of_root(half2), s * r[0], s * r[1], s * r[2])
 
 
-def _cos_root(x2):
+def _cos_of_root(x2):
     small = x2 < 1e-2
     x = jnp.sqrt(jnp.where(small, 1, x2))
     y = jnp.where(small, x2, 0)
@@ -105,7 +112,7 @@ def _cos_root(x2):
 
 
 def quaternion_log(q):
-    """Rotation vector of a unit quaternion, of angle at most pi, smooth at the identity."""
+    """Rotation vector of a unit quaternion, with an angle of at most pi, smooth at the identity."""
     q = jnp.where(q[0] < 0, -q, q)
     n2 = q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
     small = n2 < 1e-4
@@ -131,17 +138,17 @@ def axis_angle_to_matrix(axis, angle):
 
 
 def rotation_vector_to_matrix(r):
-    """`exp([r])`, smooth at zero."""
+    """Rotation matrix `exp([r])` of a rotation vector (rad), smooth at zero."""
     return quaternion_to_matrix(quaternion_exp(r))
 
 
 def matrix_to_rotation_vector(m):
-    """`log(m)`, of angle at most pi."""
+    """Rotation vector `log(m)`, with an angle of at most pi."""
     return quaternion_log(matrix_to_quaternion(m))
 
 
 def rpy_to_matrix(rpy):
-    """Fixed-axis roll, pitch, yaw, as in URDF: `Rz(yaw) Ry(pitch) Rx(roll)`."""
+    """Rotation matrix of fixed-axis roll, pitch, yaw (rad) as in URDF: `Rz(yaw) Ry(pitch) Rx(roll)`."""
     (sr, sp, sy), (cr, cp, cy) = sincos(jnp.asarray(rpy))
     return _stack_matrix(
         (

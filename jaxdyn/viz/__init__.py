@@ -1,3 +1,7 @@
-"""Pictures of trajectories, by matplotlib; nothing of the library imports this folder."""
+"""Figures of trajectories, drawn by matplotlib. The library imports this folder nowhere."""
 
+from jaxdyn.viz._canvas import GREY as GREY
+from jaxdyn.viz._canvas import INK as INK
+from jaxdyn.viz._canvas import label_axes as label_axes
+from jaxdyn.viz._canvas import new_figure as new_figure
 from jaxdyn.viz._trajectory import plot_trajectory as plot_trajectory

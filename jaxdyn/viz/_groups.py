@@ -1,15 +1,16 @@
-"""Which coordinates of a robot share a panel."""
+"""Groups of coordinates that share a panel of a figure."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jaxdyn.model import Model
 from jaxdyn.simulation import coordinate_names, effort_names, velocity_names
 
-MOST = 8  # curves in one panel
+MAX_CURVES = 8  # in one panel
 
 
 class Group(NamedTuple):
-    """Columns of q and of v, with what they are called and measured in."""
+    """Columns of q and of v with their names and units."""
 
     q: list[int]
     v: list[int]
@@ -21,16 +22,19 @@ class Group(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether q and v are position and velocity of the same things."""
+        """True if every coordinate of q has its rate in v: the names agree."""
         return self.q_names == self.v_names
 
 
-def groups(model: Model) -> list[Group]:
-    """Limbs, that is joints along one branch of the tree, short ones together, in panels of one unit each."""
+def group_coordinates(model: Model) -> list[Group]:
+    """The coordinates of each limb, by unit.
+
+    A limb is a sequence of joints along one branch of the tree; short limbs are merged.
+    """
     out: list[Group] = []
     for joints in _limbs(model):
         q, v = ([k for i in joints for k in range(*model.topology.joint_slices(i)[w].indices(10**9))] for w in (0, 1))
-        out += _by_unit(model, q, v)
+        out += _group_by_unit(model, q, v)
     return out
 
 
@@ -41,43 +45,44 @@ def _limbs(model: Model) -> list[list[int]]:
     limbs: list[list[int]] = []
     last = -2
     for i in sorted(moving):
-        alone = _count(model, i) > 1
-        parent = _above(topology.parents, i, moving)
-        along = limbs and parent == last and not alone and _count(model, last) == 1
-        if along and len(limbs[-1]) < MOST:
+        has_several = _num_velocities(model, i) > 1
+        parent = _moving_ancestor(topology.parents, i, moving)
+        continues = limbs and parent == last and not has_several and _num_velocities(model, last) == 1
+        if continues and len(limbs[-1]) < MAX_CURVES:
             limbs[-1].append(i)
         else:
             limbs.append([i])
         last = i
-    return _merged(model, limbs)
+    return _merge_limbs(model, limbs)
 
 
-def _merged(model: Model, limbs: list[list[int]]) -> list[list[int]]:
-    """Neighbours together while they fit into a panel."""
+def _merge_limbs(model: Model, limbs: list[list[int]]) -> list[list[int]]:
+    """Concatenates neighbouring limbs while they fit into a panel."""
     out: list[list[int]] = []
     for limb in limbs:
-        alone = any(_count(model, i) > 1 for i in (*limb, *(out[-1] if out else ())))
-        if out and not alone and len(out[-1]) + len(limb) <= MOST:
+        has_several = any(_num_velocities(model, i) > 1 for i in (*limb, *(out[-1] if out else ())))
+        if out and not has_several and len(out[-1]) + len(limb) <= MAX_CURVES:
             out[-1] += limb
         else:
             out.append(list(limb))
     return out
 
 
-def _count(model: Model, joint: int) -> int:
+def _num_velocities(model: Model, joint: int) -> int:
     _, v = model.topology.joint_slices(joint)
     return v.stop - v.start
 
 
-def _above(parents, link: int, moving) -> int:
+def _moving_ancestor(parents: Sequence[int], link: int, moving: set[int]) -> int:
+    """The nearest ancestor of a link whose joint moves, or -1."""
     link = parents[link]
     while link >= 0 and link not in moving:
         link = parents[link]
     return link
 
 
-def _by_unit(model: Model, q: list[int], v: list[int]) -> list[Group]:
-    """A group for each unit; those of q are matched with those of v in their order."""
+def _group_by_unit(model: Model, q: list[int], v: list[int]) -> list[Group]:
+    """A group for each unit; the units of q are matched with the units of v in order."""
     coordinates, velocities, efforts = coordinate_names(model), velocity_names(model), effort_names(model)
     split = lambda names, ks: {u: [k for k in ks if names[k][1] == u] for u in dict.fromkeys(names[k][1] for k in ks)}
     by_q, by_v = split(coordinates, q), split(velocities, v)

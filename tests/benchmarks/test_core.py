@@ -10,9 +10,8 @@ from benchmarks._timing import Effort, Row
 TINY = Effort(0.0, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["panda", "humanoid"])
-@pytest.mark.wide
 def test_rows_of_jaxdyn_agree_with_pinocchio(name):
     p = _problems.problem(name, 3)
     rows = list(_sections.jaxdyn_rows(p, "float64", (1, 3), TINY))
@@ -22,7 +21,7 @@ def test_rows_of_jaxdyn_agree_with_pinocchio(name):
     assert all(work in text for work in _problems.WORKS)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_memory_and_time_of_a_chain_are_reported():
     rows = scale.rows((2, 8), TINY)
     assert all(r["finite"] and r["us"] > 0 and r["temporary_bytes"] >= 0 for r in rows)

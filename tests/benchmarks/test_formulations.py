@@ -10,7 +10,7 @@ from benchmarks._timing import Effort
 
 def test_operations_are_counted():
     """Sums, products, loops with all their passes, and factors by their leading term; what is unknown is said."""
-    count = lambda f, *x: formulations.counted(f, x)
+    count = lambda f, *x: formulations.count_flops(f, x)
     x = jax.ShapeDtypeStruct((4, 4), jnp.float64)
     assert count(lambda x: x + x, x) == 16
     assert count(lambda x: x @ x, x) == 7 * 16
@@ -36,17 +36,16 @@ def test_tables_and_verdicts():
     assert formulations.crossover(rows, "closed", "counted") == "up to 2 of 4 links"
     assert "up to 2 of 4 links" in formulations.verdicts(rows)
     first, last = formulations.MARKS
-    page = formulations.written_into(f"a\n{first}\nold\n{last}\nb\n", "new\n")
+    page = formulations.replace_section(f"a\n{first}\nold\n{last}\nb\n", "new\n")
     assert page == f"a\n{first}\n\nnew\n\n{last}\nb\n"
     with pytest.raises(ValueError, match="no lines"):
-        formulations.written_into("a page", "new")
+        formulations.replace_section("a page", "new")
 
 
-@pytest.mark.slow
-@pytest.mark.wide
+@pytest.mark.exhaustive
 def test_rows_of_formulations():
     """The methods agree, or there is no row; figures of all."""
-    rows = {kind: [formulations.row(kind, n, Effort(0.0, 1)) for n in (1, 2)] for kind in ("planar", "ball")}
+    rows = {kind: [formulations.measure_row(kind, n, Effort(0.0, 1)) for n in (1, 2)] for kind in ("planar", "ball")}
     for found in rows.values():
         assert all(x > 0 for r in found for x in r.values())
-    assert formulations.sections(rows["planar"], rows["ball"]).count("| below articulated bodies |") == 2
+    assert formulations.format_sections(rows["planar"], rows["ball"]).count("| below articulated bodies |") == 2

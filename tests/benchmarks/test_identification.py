@@ -45,7 +45,7 @@ def test_rows_of_the_table_hold_errors_bodies_and_seconds():
     assert identification.markdown(table.rows).count("\n") == 3
 
 
-def test_rows_beside_those_held_out_are_not_fitted():
+def test_rows_adjacent_to_held_out_data_are_not_fitted():
     t = np.arange(21_000) * 1e-3
     runs, held_out = _identification_logs.panda_rows(t)
     fitted = t[np.any(runs, axis=0)]
@@ -54,7 +54,7 @@ def test_rows_beside_those_held_out_are_not_fitted():
 
 
 @pytest.mark.slow
-def test_errors_are_relative_to_what_was_measured():
+def test_errors_are_relative_to_the_measurement():
     made = case()
     measured = np.asarray(made.judged.effort)
     fitted, held_out, each = made.errors(0.9 * measured)

@@ -10,8 +10,7 @@ from benchmarks._timing import Effort, Row
 TINY = Effort(0.0, 1)
 
 
-@pytest.mark.slow
-@pytest.mark.wide
+@pytest.mark.exhaustive
 def test_engines_agree(monkeypatch):
     pytest.importorskip("mujoco.mjx")
     monkeypatch.setattr(_rollouts, "LONG", 5)

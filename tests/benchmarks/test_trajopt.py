@@ -7,7 +7,6 @@ from benchmarks import trajopt
 
 
 @pytest.mark.slow
-@pytest.mark.wide
 def test_rows_of_optimal_motions():
     case = cases.CART_POLE._replace(end_control=(0,))
     rows = trajopt.pair(case, 20, 1)

@@ -1,4 +1,4 @@
-"""`jaxdyn fit`: configurations, one line for each error, and a robot found again from noisy logs."""
+"""`jaxdyn fit`: configurations, errors of one line, and the parameters of a robot recovered from noisy logs."""
 
 import json
 import os
@@ -11,8 +11,9 @@ import optax
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.cli import _identify, _identify_config, _identify_method, main
-from jaxdyn.cli._identify_config import Config
+from jaxdyn.cli import main
+from jaxdyn.cli.fit import _config, _fit, _method
+from jaxdyn.cli.fit._config import Config
 from jaxdyn.identification import (
     Cauchy,
     FirstOrder,
@@ -59,7 +60,7 @@ def _motion(t, order=0):
 
 
 def _write_log(path, model, seed, noise=0.02):
-    """A log in degrees and milliseconds, with efforts on the motor's side of a gear of 50 that turns the other way."""
+    """A log in degrees and milliseconds, with motor efforts before a gear of ratio -50."""
     rng = np.random.default_rng(seed)
     t = np.arange(4000) * 0.005 + rng.uniform(-0.001, 0.001, 4000)
     x = [jnp.asarray(_motion(t, k)) for k in range(3)]
@@ -106,14 +107,14 @@ def _files(folder):
 
 
 @pytest.mark.slow
-def test_a_robot_is_found_again(tmp_path, capsys, monkeypatch):
+def test_parameters_are_recovered_from_noisy_logs(tmp_path, capsys, monkeypatch):
     real, arguments = _files(tmp_path)
     out = tmp_path / "out"
     assert main([*arguments, "--out", str(out)]) == 0
     text, err = capsys.readouterr()
     assert "status: CONVERGED" in text and "read back and equal" in text and "fitting" in err
-    assert "combinations of 24 parameters are determined" in text and " +- " in text and "(l1)" in text
-    assert "directions cannot be seen" in text and "fit: pass 1 of 3: cost" in err
+    assert "base parameters of 24 parameters" in text and " +- " in text and "(l1)" in text
+    assert "unobservable directions" in text and "fit: pass 1 of 3: cost" in err
     assert {p.name for p in out.iterdir()} == {"identified.jaxdyn", "identified.urdf", "report.json", "report.html"}
     report = json.loads((out / "report.json").read_text())
     assert report["logs"]["held_out"].keys() == {"b.csv"} and report["preparation"]["runs"][0]["cutoff"] == 25
@@ -131,56 +132,56 @@ def test_a_robot_is_found_again(tmp_path, capsys, monkeypatch):
             np.testing.assert_allclose(
                 jd.gravity_forces(found, jnp.asarray(q)), jd.gravity_forces(real, jnp.asarray(q)), atol=0.05
             )
-    # an interrupt while the third file is written leaves those that were whole
+    # an interrupt while the third file is written keeps the files that are complete
     fsync, calls = os.fsync, []
 
-    def interrupted(handle):
+    def interrupt(handle):
         calls.append(handle)
         if len(calls) == 3:
             raise KeyboardInterrupt
         fsync(handle)
 
-    monkeypatch.setattr(os, "fsync", interrupted)
+    monkeypatch.setattr(os, "fsync", interrupt)
     assert main([*arguments, "--out", str(tmp_path / "again")]) == 130
     assert {p.name for p in (tmp_path / "again").iterdir()} == {"identified.jaxdyn", "identified.urdf"}
     assert "interrupted" in capsys.readouterr().err
 
 
-def _refused(capsys, *arguments):
+def _error_of(capsys, *arguments):
     assert main(["fit", *map(str, arguments)]) == 1
     out, err = capsys.readouterr()
     assert out == "" and err.strip().splitlines()[-1].startswith("jaxdyn fit: ")
     return err
 
 
-def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch):
+def test_invalid_input_gives_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text("clock,deg_shoulder,deg_elbow,motor_shoulder,motor_elbow\n0,1,2,3,4\n5,6,7,8,9\n")
     Path("fit.toml").write_text(CONFIG.replace("deg_", "angle_"))
     jd.write_urdf(_arm(), "arm.urdf")
-    assert "nobody: is neither a file nor a robot on the shelf" in _refused(capsys, "nobody", "a.csv", "--out", "out")
-    assert "there is no folder nowhere" in _refused(capsys, "arm.urdf", "a.csv", "--out", "nowhere/out")
-    assert "a.csv: is not a folder" in _refused(capsys, "arm.urdf", "a.csv", "--out", "a.csv")
-    assert "none.csv: cannot be read" in _refused(capsys, "arm.urdf", "none.csv", "--out", "out")
-    assert "say which column is which" in _refused(capsys, "arm.urdf", "a.csv", "--out", "out")
-    text = _refused(capsys, "arm.urdf", "a.csv", "--out", "out", "--config", "fit.toml")
+    assert "nobody: is neither a file nor a bundled robot" in _error_of(capsys, "nobody", "a.csv", "--out", "out")
+    assert "there is no folder nowhere" in _error_of(capsys, "arm.urdf", "a.csv", "--out", "nowhere/out")
+    assert "a.csv: is not a folder" in _error_of(capsys, "arm.urdf", "a.csv", "--out", "a.csv")
+    assert "none.csv: cannot be read" in _error_of(capsys, "arm.urdf", "none.csv", "--out", "out")
+    assert "for other names pass columns=" in _error_of(capsys, "arm.urdf", "a.csv", "--out", "out")
+    text = _error_of(capsys, "arm.urdf", "a.csv", "--out", "out", "--config", "fit.toml")
     assert "has no column of q for 'shoulder', 'elbow'" in text
-    assert "b.csv: cannot be read" in _refused(capsys, "arm.urdf", "a.csv+b.csv", "--out", "out")
+    assert "b.csv: cannot be read" in _error_of(capsys, "arm.urdf", "a.csv+b.csv", "--out", "out")
     assert not Path("out").exists()
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[fit", "is not TOML"),
+        ("[fit", "is not valid TOML"),
         ("[fitt]", "has an entry 'fitt'; expected some of robot, columns"),
         ("fit = 3", "fit is 3, expected dict"),
-        ("[fit]\nmethod = 'magic'", "fit.method: 'magic' is none of linear, physical"),
+        ("[fit]\nmethod = 'magic'", "fit.method: 'magic' is unknown; expected one of linear, physical"),
         ("[fit]\nparameters = 'links'", "fit.parameters is 'links', expected list"),
         ("[preparation]\ncut_off = 3", "has an entry 'preparation.cut_off'; expected some of rate,"),
         ("[preparation]\nlow_pass = 1", "preparation.low_pass is 1, expected bool"),
         ("[preparation]\ncutoff = true", "preparation.cutoff is True, expected int or float"),
-        ("[preparation]\neffort_delay = 'some'", "is a number of s, by joint, or 'estimate'"),
+        ("[preparation]\neffort_delay = 'some'", "must be a number of s, a table by joint, or 'estimate'"),
         ("[preparation]\nwindow = [1]", "preparation.window has [1], expected a pair of numbers"),
         ("[preparation]\norder = 0", "order is 0, expected a positive number"),
         ("[hold_out]\nshare = 0.2\nruns = ['a']", "give one of runs, times, share"),
@@ -191,30 +192,30 @@ def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch):
         ("[fit]\noptions = { windows = { length = 1 } }", "fit.options has 'windows'; expected some of reweight,"),
         ("[fit]\noptions = { reweight = 2.5 }", "fit.options.reweight is 2.5, expected a whole number"),
         ("[fit]\noptions = { rtol = 'low' }", "fit.options.rtol is 'low', expected a number"),
-        ("[fit]\nloss = 'hubert'", "fit.loss: the name is 'hubert', expected one of huber, cauchy"),
+        ("[fit]\nloss = 'hubert'", "fit.loss: the name is 'hubert'; expected one of huber, cauchy"),
         ("[fit]\nloss = { name = 'huber', size = 1 }", "fit.loss has 'size'; expected some of limit"),
         ("[fit]\nprior = { strong = 1 }", "fit.prior has 'strong'; expected some of strength, spread"),
-        ("[fit]\nbounds = { 'm(*)' = 3 }", "fit.bounds.'m(*)' has 3, expected a pair of numbers, [least, greatest]"),
-        ("[fit]\nwindows = { length = 1 }", "fit.windows is for the method output-error; this one is 'physical'"),
+        ("[fit]\nbounds = { 'm(*)' = 3 }", "fit.bounds.'m(*)' has 3, expected a pair of numbers [lower, upper]"),
+        ("[fit]\nwindows = { length = 1 }", "fit.windows applies to the method output-error, not to 'physical'"),
         ("[fit]\nmethod = 'first-order'", "the method first-order needs fit.optimiser"),
-        ("[fit]\nmethod = 'first-order'\noptimiser = 'adamant'", "'adamant' is no optimiser of optax"),
+        ("[fit]\nmethod = 'first-order'\noptimiser = 'adamant'", "'adamant' is not an optimiser of optax"),
         ("[fit]\nmethod = 'first-order'\noptimiser = { name = 'adam', rate = 1 }", "fit.optimiser: "),
         ("[fit]\nmethod = 'output-error'\nsolver = { method = 'low-passed' }", "fit.solver.method is 'low-passed'"),
-        ("[fit]\nmethod = 'low-passed'", "fit.options lacks 'cutoff'"),
+        ("[fit]\nmethod = 'low-passed'", "fit.options has no 'cutoff'"),
     ],
 )
-def test_bad_configurations_are_one_line(tmp_path, capsys, text, message):
+def test_invalid_configurations_give_one_line(tmp_path, capsys, text, message):
     path = tmp_path / "fit.toml"
     path.write_text(text)
-    assert message in _refused(capsys, "pendulum", "x.csv", "--config", path, "--out", tmp_path / "out")
+    assert message in _error_of(capsys, "pendulum", "x.csv", "--config", path, "--out", tmp_path / "out")
 
 
-def test_a_configuration_says_what_is_done(tmp_path):
+def test_entries_of_a_configuration(tmp_path):
     path = tmp_path / "fit.toml"
     path.write_text(
         CONFIG + "friction = { stribeck = 0.1 }\nweights = [1, 2]\n[robot]\nlock = ['wrist']\nremove = ['tool']\n"
     )
-    config = _identify_config.read_config(path)
+    config = _config.read_config(path)
     assert config.lock == {"wrist": None} and config.remove == ["tool"] and config.friction == {"stribeck": 0.1}
     assert config.columns.position == Source("deg_{joint}", unit="deg") and config.columns.time_unit == "ms"
     assert config.columns.effort == Source("motor_{joint}", gear=50, sign=-1)
@@ -223,23 +224,23 @@ def test_a_configuration_says_what_is_done(tmp_path):
     logs = [Log(t, t[:, None], t[:, None], None, t[:, None], name=name) for name in ("a.csv", "b.csv")]
     assert [log.name for log in config.hold_out(logs).held_out] == ["b.csv"]
     path.write_text("[hold_out]\ntimes = [[0.2, 0.4]]\nguard = 0.05\n[preparation]\neffort_delay = 'estimate'\n")
-    config = _identify_config.read_config(path)
+    config = _config.read_config(path)
     assert len(config.hold_out(logs[:1]).fit) == 2 and config.preparation.effort_delay is None
     path.write_text("[hold_out]\nshare = 0.5\nblocks = 1\nguard = 0\n")
-    assert _identify_config.read_config(path).hold_out(logs[:1]).held_out[0].num_samples == 50
+    assert _config.read_config(path).hold_out(logs[:1]).held_out[0].num_samples == 50
 
 
-def test_methods_are_built_of_names_and_numbers(tmp_path):
+def test_methods_are_built_from_names_and_numbers(tmp_path):
     path = tmp_path / "fit.toml"
 
     def read(text):
         path.write_text(text)
-        config = _identify_config.read_config(path)
-        return config, _identify_method.method_of(config)
+        config = _config.read_config(path)
+        return config, _method.build_method(config)
 
     config, method = read("[fit]\nloss = 'huber'\n[fit.prior]\nstrength = 0.1\n[fit.bounds]\n'm(*)' = [0.1, 5]\n")
     assert isinstance(method, Physical) and method.loss == Huber() and config.bounds == {"m(*)": (0.1, 5.0)}
-    assert _identify_method.prior_of(config) == GeometricPrior(0.1) and _identify_method.prior_of(Config()) is None
+    assert _method.build_prior(config) == GeometricPrior(0.1) and _method.build_prior(Config()) is None
     _, method = read(
         "[fit]\nmethod = 'output-error'\nstart = 'free'\nloss = { name = 'cauchy', limit = 2 }\n"
         "options = { chunk = 4 }\n"
@@ -257,5 +258,5 @@ def test_methods_are_built_of_names_and_numbers(tmp_path):
 def test_runs_of_several_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a+b.csv").write_text("t\n0\n")
-    assert _identify._files("a+b.csv") == "a+b.csv"
-    assert _identify._files("q.csv+tau.csv") == ("q.csv", "tau.csv")
+    assert _fit._split_run("a+b.csv") == "a+b.csv"
+    assert _fit._split_run("q.csv+tau.csv") == ("q.csv", "tau.csv")

@@ -1,7 +1,9 @@
-"""What the README shows runs, and what it links to exists."""
+"""The README's code runs and its links exist."""
 
 import re
 from pathlib import Path
+
+from tests.pages import run_page
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -9,17 +11,13 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_code_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-    assert blocks
-    names: dict = {}
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"README.md[{number}]", "exec"), names)
+    names = run_page("README")
     assert names["accelerations"].shape == (4096, 2)
     assert abs(names["fall"].energy[-1] - names["fall"].energy[0]) < 1e-6
     assert names["model"].report == ()
 
 
-def test_links_lead_somewhere():
+def test_links_exist():
     targets = re.findall(r'\]\(([^)#:]+)\)|src="([^":]+)"', README)
     assert targets
     assert [path for pair in targets for path in pair if path and not (ROOT / path).exists()] == []

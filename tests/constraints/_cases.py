@@ -1,4 +1,4 @@
-"""Robots with loops, and a set with every type of constraint."""
+"""Robots with closed loops, and a set with every type of constraint."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ UNIT = (1.0, 0.0, 0.0, 0.0)
 
 
 def four_bar(coupler=1.3):
-    """Three bars on two bearings and the closure of their tips; `coupler` may be traced."""
+    """Three bars on two bearings, an open loop; `coupler`, the length of the second bar, may be traced."""
     y = (0.0, 1.0, 0.0)
     bar = lambda length: jd.spatial.rod(length, mass=1.0).moved((0, 0, length / 2))
     b = jd.ModelBuilder()
@@ -30,16 +30,16 @@ def four_bar_closure(coupler=1.3, name="loop"):
 
 
 @jax.jit
-def close(length, q, v):
-    """The assembled four-bar, compiled once for all who need it."""
+def assemble_four_bar(length, q, v):
+    """The assembled four-bar linkage, compiled once for all tests."""
     return jc.assemble(four_bar(length), (four_bar_closure(length),), q, v)
 
 
 def every_type():
-    """One constraint of each type on a robot with links l0 to l7 with joint types of all kinds."""
+    """One constraint of each type on a robot with links l0 to l7 and joints of all types."""
     e = lambda link, *at: jc.End(link, at, (0.9, 0.1, -0.2, 0.3))
-    spun = lambda t: jnp.stack([jnp.cos(t), 0 * t, jnp.sin(t), 0 * t])
-    turning = lambda t: Pose.from_quaternion(spun(t), jnp.stack([t, t**2, 1 + t]))
+    rotation = lambda t: jnp.stack([jnp.cos(t), 0 * t, jnp.sin(t), 0 * t])
+    motion = lambda t: Pose.from_quaternion(rotation(t), jnp.stack([t, t**2, 1 + t]))
     rows = lambda q, t: jnp.outer(jnp.ones(2), jnp.sin(q[0] * jnp.arange(NV) + t))
     return (
         jc.PointClosure("point", e("l1", 0.1, 0.2, 0.3), e("l7", 0.3, 0.1, 0.0)),
@@ -50,7 +50,7 @@ def every_type():
         jc.PlanarClosure("planar", e("l0", 0.1, 0.2, 0.3), e("l7", 0.3, 0.1, 0.0)),
         jc.Distance("rod", e("l0", 0.1, 0.2, 0.3), e("l4", 0.3, 0.1, 0.0), 0.7),
         jc.OnSurface("bowl", e("l6", 0.1, 0.0, 0.2), lambda p: p[2] - p[0] ** 2 - jnp.sin(p[1]), "l1"),
-        jc.PrescribedFrame("carried", e("l3", 0.0, 0.1, 0.0), turning),
+        jc.PrescribedFrame("carried", e("l3", 0.0, 0.1, 0.0), motion),
         jc.Holonomic("own", lambda x: jnp.sin(x.q[0]) * x.pose("l4").translation[:2] + x.t),
         jc.Pfaffian("given", rows, lambda q, t: q[:2] * t),
         jc.RollingBall("ball", e("l2", 0.1, 0.0, 0.0), 0.3, (0.1, 0.2, 1.0)),

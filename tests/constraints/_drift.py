@@ -1,4 +1,4 @@
-"""How far long simulations of closed mechanisms leave their constraints, at the ends of steps."""
+"""Drift of long simulations of closed mechanisms off their constraints, at the ends of steps."""
 
 import functools as ft
 
@@ -8,7 +8,7 @@ import numpy as np
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
-from jaxdyn.constraints import _evaluate as ev
+from jaxdyn.constraints import evaluation as ev
 from jaxdyn.dynamics import AbstractSampledPart, Action
 from jaxdyn.simulation import System
 
@@ -16,7 +16,7 @@ LINKAGES = ("four_bar", "five_bar", "slider_crank", "delta")
 
 
 class Recorder(AbstractSampledPart):
-    """Keeps the state at the ends of steps, every half second: saved rows are projected once more, these are not."""
+    """Records the state at the end of a step every half second. Saved states are projected again; these are not."""
 
     period: float = 0.5
     delay: float = 0.0
@@ -32,30 +32,30 @@ class Recorder(AbstractSampledPart):
 
 
 @jax.jit
-def measured(model, constraints, states):
-    """Of each state the largest residual and rate, the kinetic energy, and all energy.
+def measure_drift(model, constraints, states):
+    """The largest residual and rate, the kinetic energy and the total energy of each state.
 
-    One after the other: a program for many at once takes longer to compile than this to run.
+    Sequential, since a program for all states at once takes longer to compile than this one to run.
     """
 
     def one(state):
-        x = ev.evaluated(model, 0.0, *state)
-        largest = [jnp.abs(f(model, constraints, x)).max() for f in (ev.residuals, ev.rates)]
+        x = ev.constraint_kinematics(model, 0.0, *state)
+        largest = [jnp.abs(f(model, constraints, x)).max() for f in (ev.constraint_residuals, ev.constraint_rates)]
         kinetic = jd.kinetic_energy(model, *state)
         return (*largest, kinetic, kinetic + jd.potential_energy(model, state[0]))
 
     return jax.lax.map(one, states)
 
 
-def errors(model, constraints, q, v):
+def state_errors(model, constraints, q, v):
     """Largest residual and largest rate of each state."""
-    return measured(model, constraints, (q, v))[:2]
+    return measure_drift(model, constraints, (q, v))[:2]
 
 
-def drift(names, seconds: int) -> dict:
-    """The mechanisms of these names side by side, with every default: largest errors, and the change of energy.
+def simulate_drift(names, seconds: int) -> dict:
+    """Largest errors and change of energy of mechanisms simulated side by side, with all defaults.
 
-    Energy is relative to the largest kinetic energy on the way.
+    The energy is relative to the largest kinetic energy during the motion.
     """
     robot = lambda name: getattr(jd.robots, name)()
     model = ft.reduce(lambda a, name: jd.merge(a, robot(name), prefix=f"{name}_"), names[1:], robot(names[0]))
@@ -64,7 +64,7 @@ def drift(names, seconds: int) -> dict:
     v = jax.jit(jc.impulse)(model, loops, q, jnp.full(model.nv, 0.5)).v
     path = jd.simulate(System(model, (Recorder(),)), q, v, jnp.linspace(0, seconds, 2 * seconds + 1)).checked()
     ends = path.parts[0].acting
-    position, rate, kinetic, energy = (np.asarray(x) for x in measured(model, loops, ends))
+    position, rate, kinetic, energy = (np.asarray(x) for x in measure_drift(model, loops, ends))
     change = float(np.abs(energy - energy[0]).max() / kinetic.max())
     return {
         "mechanism": "+".join(names), "seconds": seconds, "position": float(position.max()),

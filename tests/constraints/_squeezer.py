@@ -22,7 +22,7 @@ _LOOPS = {"k3": (0.0, -0.035), "k4": (0.0, -0.02), "k6": (0.02, 0.0)}
 
 @ft.cache
 def squeezer():
-    """Model, closures and start: five bodies end in the point P, which tears the three loops."""
+    """Model, closures and initial configuration: seven bodies; the three loops are cut at the point P."""
     b = jd.ModelBuilder(gravity=(0, 0, 0))
 
     def add(name, parent, at, mass, com, about):
@@ -46,17 +46,17 @@ def squeezer():
     return model, loops, jnp.zeros(7).at[ORDER].set(jnp.array(start))
 
 
-def _stored(model, q):
+def _spring_energy(model, q):
     stretch = jd.frame_pose(model, q, "D").translation[:2] - jnp.array(_C)
     return 4530.0 / 2 * (jnp.linalg.norm(stretch) - 0.07785) ** 2
 
 
 def drive(t, q, v):
-    """The motor of 0.033 N m on the first body, and the spring from C to D."""
-    return jnp.zeros(7).at[0].set(0.033) - jax.grad(_stored, 1)(squeezer()[0], q)
+    """The torque of 0.033 N m on the first body, and the spring from C to D."""
+    return jnp.zeros(7).at[0].set(0.033) - jax.grad(_spring_energy, 1)(squeezer()[0], q)
 
 
 def multipliers(model, q, dynamics):
-    """As published: the equations of a loop in x and y of the world."""
+    """Multipliers in the published order: x and y in world axes for each loop."""
     turn = jd.frame_pose(model, q, "k2").rotation
     return np.concatenate([(turn @ dynamics.multiplier(name))[:2] for name in _LOOPS])

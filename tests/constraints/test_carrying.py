@@ -1,6 +1,6 @@
-"""A robot and its load in motion, against the reduced equations of McClamroch 1986, by hand for arms of two bars.
+"""Simulations of robots with a load, against the reduced equations of McClamroch 1986 for planar arms of two bars.
 
-Those are integrated by scipy in the coordinates of the arms alone. Every motion keeps the balance of its energy.
+scipy integrates the reduced equations in the coordinates of the arms alone. Every motion satisfies its energy balance.
 """
 
 import functools as ft
@@ -19,13 +19,13 @@ from jaxdyn.spatial import Inertia, Pose, rpy_to_matrix
 
 LENGTH, MASS, CENTER, LOAD = 0.5, 2.0, 0.25, 1.5
 INERTIA = MASS * (0.05**2 + LENGTH**2) / 12
-WEIGHT = np.array([0.0, 9.81])  # the document's g, along x and z
+WEIGHT = np.array([0.0, 9.81])  # g of the document, along x and z
 Q, V, T = np.array([0.3, 0.9]), np.array([0.5, -0.4]), np.array([4.0, -2.0])
 
 
 @ft.cache
 def arm():
-    """Two bars that turn about y, upright at zero, with a hand at the end."""
+    """Two bars with revolute joints about y, upright at q = 0, with a hand at the end."""
     b = jd.ModelBuilder()
     bar = jd.spatial.box((0.05, 0.05, LENGTH), mass=MASS).moved((0, 0, CENTER))
     b.add_link("upper", "world", jd.joints.Revolute((0, 1, 0)), bar)
@@ -33,10 +33,14 @@ def arm():
     return b.add_frame("hand", "lower", translation=(0, 0, LENGTH)).build()
 
 
-def pieces(q, v):
-    """M, G, and of the hand's x, z and turn J and Jdot v."""
+def arm_dynamics(q, v):
+    """M, G, and the Jacobian J and Jdot v of x, z and the rotation angle of the hand."""
     s, c = np.sin(np.cumsum(q)), np.cos(np.cumsum(q))
-    bent, swing, i = MASS * LENGTH * CENTER * np.cos(q[1]), MASS * LENGTH * CENTER * np.sin(q[1]), _about_its_joint()
+    bent, swing, i = (
+        MASS * LENGTH * CENTER * np.cos(q[1]),
+        MASS * LENGTH * CENTER * np.sin(q[1]),
+        _inertia_about_the_joint(),
+    )
     m = np.array([[2 * i + MASS * LENGTH**2 + 2 * bent, i + bent], [i + bent, i]])
     pull = MASS * 9.81 * np.array([(CENTER + LENGTH) * s[0] + CENTER * s[1], CENTER * s[1]])
     g = np.array([-swing * v[1] * (2 * v[0] + v[1]), swing * v[0] ** 2]) - pull
@@ -45,7 +49,7 @@ def pieces(q, v):
     return m, g, j, np.array([-LENGTH * s @ square, -LENGTH * c @ square, 0])
 
 
-def _about_its_joint():
+def _inertia_about_the_joint():
     return INERTIA + MASS * CENTER**2
 
 
@@ -56,7 +60,7 @@ def hand(q):
 
 def gripping(q, v):
     """Equations 29 and 30."""
-    m, g, j, drift = pieces(q, v)
+    m, g, j, drift = arm_dynamics(q, v)
     j, drift = j[:2], drift[:2]
     f = np.linalg.solve(np.eye(2) / LOAD + j @ np.linalg.solve(m, j.T), j @ np.linalg.solve(m, g - T) - drift - WEIGHT)
     return np.linalg.solve(m, T + j.T @ f - g)
@@ -68,7 +72,7 @@ def sea(p):
 
 def touching(q, v):
     """Equations 33 and 34, for the surface above."""
-    m, g, j, drift = pieces(q, v)
+    m, g, j, drift = arm_dynamics(q, v)
     j, drift, x = j[:2], drift[:2], hand(q)[0]
     d, turning = np.array([-0.6 * np.cos(3 * x), 1.0]), 1.8 * np.sin(3 * x) * (j @ v)[0] ** 2
     force = j.T @ d
@@ -78,7 +82,7 @@ def touching(q, v):
 
 def sharing(q, v):
     """Equations 36 and 37."""
-    one, two = (pieces(q[k], v[k]) for k in (slice(0, 2), slice(2, 4)))
+    one, two = (arm_dynamics(q[k], v[k]) for k in (slice(0, 2), slice(2, 4)))
     rows, right = [[np.eye(2), np.eye(2)], [np.eye(2), np.eye(2)]], []
     for k, ((m, g, j, drift), own) in enumerate(zip((one, two), (T, -T), strict=True)):
         j, drift = j[:2], drift[:2]
@@ -97,8 +101,8 @@ APART = np.array([0.2, 0.1])  # from the first hand to the second, in world axes
 
 
 def clasping(q, v):
-    """A load with inertia: nine equations for the arms and the load, and six for the hands, as one system."""
-    one, two = (pieces(q[k], v[k]) for k in (slice(0, 2), slice(2, 4)))
+    """A rigid load: the KKT system of seven coordinates (arms and load) and six constraints (hands)."""
+    one, two = (arm_dynamics(q[k], v[k]) for k in (slice(0, 2), slice(2, 4)))
     turn, spin = Q.sum() - q[:2].sum(), v[:2].sum()
     c, s = np.cos(turn), np.sin(turn)
     x, z = np.array([[c, -s], [s, c]]) @ APART  # turned with the load
@@ -120,29 +124,29 @@ def alone():
 
 
 def on_the_surface():
-    """A start on it, by Newton in the first angle, and along it."""
+    """An initial state on the surface, by Newton iterations in the first angle, with a tangential velocity."""
     q = Q.copy()
     for _ in range(20):
         x, z, _ = hand(q)
-        d, j = np.array([-0.6 * np.cos(3 * x), 1.0]), pieces(q, V)[2][:2]
+        d, j = np.array([-0.6 * np.cos(3 * x), 1.0]), arm_dynamics(q, V)[2][:2]
         q[0] -= (z - 0.55 - 0.2 * np.sin(3 * x)) / (d @ j)[0]
     v = np.array([(d @ j)[1], -(d @ j)[0]])
     return *jc.on_surface(arm(), "hand", sea), jnp.asarray(q), jnp.asarray(v), touching
 
 
 def together():
-    """Two arms face to face, with their hands in one point that moves up and aside."""
+    """Two arms face to face, whose hands coincide and move up and sideways."""
     q = np.append(Q, -Q)
     model, constraints = jc.common_load(arm(), arm(), ("hand", "hand"), LOAD, translation=(2 * hand(Q)[0], 0.0, 0.0))
-    v = np.concatenate([np.linalg.solve(pieces(k, V)[2][:2], [0.3, 0.6]) for k in (Q, -Q)])
+    v = np.concatenate([np.linalg.solve(arm_dynamics(k, V)[2][:2], [0.3, 0.6]) for k in (Q, -Q)])
     return model, constraints, *jax.jit(jc.carried_state)(model, constraints, q, v), sharing
 
 
 def with_a_crate():
-    """The same with a body welded to both hands, which leaves one freedom; from rest."""
+    """Two arms with a body welded to both hands, which leaves one degree of freedom; from rest."""
     q = np.append(Q, -Q)
-    turned = lambda k: rpy_to_matrix(jnp.array([0.0, k.sum(), 0.0]))
-    first, second = Pose(turned(Q), jnp.zeros(3)), Pose(turned(-Q), jnp.array([APART[0], 0.0, APART[1]]))
+    rotation = lambda k: rpy_to_matrix(jnp.array([0.0, k.sum(), 0.0]))
+    first, second = Pose(rotation(Q), jnp.zeros(3)), Pose(rotation(-Q), jnp.array([APART[0], 0.0, APART[1]]))
     base = 2 * hand(Q)[0] + APART[0]
     model, constraints = jc.common_load(
         arm(), arm(), ("hand", "hand"), BODY, grips=(Pose.identity(), first.inverse() @ second),
@@ -153,14 +157,14 @@ def with_a_crate():
 
 CASES = [
     *(pytest.param(f, id=f.__name__) for f in (alone, on_the_surface, together)),
-    pytest.param(with_a_crate, id="with_a_crate", marks=pytest.mark.wide),
+    pytest.param(with_a_crate, id="with_a_crate", marks=pytest.mark.exhaustive),
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("alone", "on_the_surface", "together")
 @pytest.mark.parametrize("case", CASES)
 def test_motion_and_energy(case):
-    """At rtol 1e-8 motors of constant torque do the work `tau . (q - q_0)`, and that is the change of the energy."""
+    """The work of constant torques, `tau . (q - q_0)`, equals the change of the energy to the default rtol of 1e-8."""
     model, constraints, q, v, reduced = case()
     n = 4 if reduced in (sharing, clasping) else 2
     effort, times = jnp.zeros(model.nv).at[:n].set(np.append(T, -T)[:n]), jnp.linspace(0, 0.4, 5)

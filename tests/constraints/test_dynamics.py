@@ -1,4 +1,4 @@
-"""Accelerations and multipliers under constraints, against other routes and Pinocchio."""
+"""Accelerations and multipliers under constraints, against independent computations and Pinocchio."""
 
 import dataclasses
 import functools as ft
@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
-from jaxdyn.constraints import _evaluate as ev
-from tests.constraints._cases import UNIT, close, every_type, four_bar, four_bar_closure
+from jaxdyn.constraints import evaluation as ev
+from tests.constraints._cases import UNIT, assemble_four_bar, every_type, four_bar, four_bar_closure
 from tests.oracles import random_model, random_state, relative_error, to_pinocchio
 
 KINDS = ("revolute", "prismatic", "spherical", "free", "universal", "helical", "planar", "continuous")
@@ -33,7 +33,7 @@ def _independent(model_size):
     del model_size
 
     def both(model, constraints, t, q, v, a):
-        """Residual rates and second rates along a motion, by differentiating kinematics as a whole."""
+        """Rates and second rates of the residuals along a motion, by differentiating forward kinematics."""
 
         def along(e):
             # the configuration to second order in e, on the manifold: v changes by a
@@ -53,9 +53,11 @@ def _independent(model_size):
             rows = []
             for c in constraints:
                 if isinstance(c, jc.AbstractHolonomic):
-                    rows.append(jax.jvp(lambda *x, c=c: c.residual(jc.Placed(model, *x)), at, moved)[1])
+                    rows.append(jax.jvp(lambda *x, c=c: c.residual(jc.Configuration(model, *x)), at, moved)[1])
                 else:
-                    rows.append(c.rate(jc.Moving(jc.Placed(model, *at), v, twists[:, :3], twists[:, 3:])))
+                    rows.append(
+                        c.rate(jc.KinematicState(jc.Configuration(model, *at), v, twists[:, :3], twists[:, 3:]))
+                    )
             return jnp.concatenate(rows)
 
         second = lambda e: rate(t + e, *along(e))
@@ -64,17 +66,21 @@ def _independent(model_size):
     return jax.jit(both)
 
 
-@pytest.mark.slow
-def test_rates_and_second_rates_of_every_type(tree):
+@pytest.mark.exhaustive
+def test_rates_and_accelerations_of_every_constraint_type(tree):
     model, q, v, a, _ = tree
     constraints, t = every_type(), jnp.asarray(0.3)
     want_rate, want_second = _independent(model.nv)(model, constraints, t, q, v, a)
 
     @jax.jit
     def ours(model, constraints, t, q, v, a):
-        x = ev.evaluated(model, t, q, v)
-        jacobian, drift = ev.linearised(model, constraints, x)
-        return ev.rates(model, constraints, x), jacobian @ v - drift, jacobian @ a + ev.bias(model, constraints, x)
+        x = ev.constraint_kinematics(model, t, q, v)
+        jacobian, drift = ev.linearise_constraints(model, constraints, x)
+        return (
+            ev.constraint_rates(model, constraints, x),
+            jacobian @ v - drift,
+            jacobian @ a + ev.acceleration_bias(model, constraints, x),
+        )
 
     rate, linear, second = ours(model, constraints, t, q, v, a)
     assert_allclose(rate, want_rate, atol=1e-11)
@@ -82,12 +88,12 @@ def test_rates_and_second_rates_of_every_type(tree):
     assert_allclose(second, want_second, atol=1e-10)
 
 
-@pytest.mark.slow
-def test_wrenches_do_what_multipliers_do(tree):
+@pytest.mark.exhaustive
+def test_constraint_wrenches_are_equivalent_to_multipliers(tree):
     model, q, v, _, _ = tree
     constraints = every_type()
-    x = ev.evaluated(model, 0.3, q, v)
-    jacobian, _ = ev.linearised(model, constraints, x)
+    x = ev.constraint_kinematics(model, 0.3, q, v)
+    jacobian, _ = ev.linearise_constraints(model, constraints, x)
     multipliers = jnp.asarray(np.random.default_rng(0).normal(size=jacobian.shape[0]))
     wrenches, efforts = ev.constraint_wrenches(model, constraints, x, multipliers)
     still = jnp.zeros(model.nv)
@@ -95,25 +101,25 @@ def test_wrenches_do_what_multipliers_do(tree):
     assert_allclose(jacobian.T @ multipliers, through_links + efforts, atol=1e-10)
 
 
-def _closing(model, q, name, kind, first, second, at, quat):
-    """A closure whose second frame is put where the first one is at q."""
+def _closed_constraint(model, q, name, kind, first, second, at, quat):
+    """A closure whose two frames coincide at q."""
     poses = jd.forward_kinematics(model, q)
     frame = poses[first] @ jd.spatial.Pose.from_quaternion(jnp.asarray(quat), at)
     other = poses[second].inverse() @ frame
     return kind(name, jc.End(first, at, quat), jc.End(second, other.translation, other.quaternion()))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("True")
 @pytest.mark.parametrize("floating", [False, True])
 def test_against_pinocchio(floating):
     model = random_model(11, 12, kinds=("revolute", "prismatic", "spherical"), branching=0.3, floating=floating)
     q, v, tau, _ = random_state(model, 3)
     turned = np.array([0.8, 0.2, -0.4, 0.3])
     constraints = (
-        _closing(model, q, "weld", jc.WeldClosure, "l11", "l2", jnp.array([0.1, 0.2, 0.3]), turned),
-        _closing(model, q, "point", jc.PointClosure, "l9", "l1", jnp.array([0.0, 0.2, -0.1]), turned),
+        _closed_constraint(model, q, "weld", jc.WeldClosure, "l11", "l2", jnp.array([0.1, 0.2, 0.3]), turned),
+        _closed_constraint(model, q, "point", jc.PointClosure, "l9", "l1", jnp.array([0.0, 0.2, -0.1]), turned),
     )
-    v, _ = jc.impulse(model, constraints, q, v)  # on the constraint, where all definitions of its error agree
+    v, _ = jc.impulse(model, constraints, q, v)  # on the constraint, where all definitions of the error agree
     got = solve(model, constraints, q, v, tau)
 
     oracle = to_pinocchio(model)
@@ -134,17 +140,17 @@ def test_against_pinocchio(floating):
     state = oracle.q(q), oracle.v(v), oracle.v(tau)
     a = pin.constraintDynamics(oracle.model, oracle.data, *state, models, data, settings)
     assert relative_error(got.a, oracle.v_back(a)) < 1e-9
-    theirs = pin.getConstraintsJacobian(oracle.model, oracle.data, models, data)
-    assert int(got.rank) == np.linalg.matrix_rank(theirs, tol=1e-6) == 9
+    expected = pin.getConstraintsJacobian(oracle.model, oracle.data, models, data)
+    assert int(got.rank) == np.linalg.matrix_rank(expected, tol=1e-6) == 9
     assert int(got.status) == jc.ConstraintStatus.SOLVED
-    # theirs: on the first link by the second, linear first, in the axes of the first frame
+    # Pinocchio: force of the second link on the first, linear first, in axes of the first frame
     six = np.asarray(data[0].contact_force.vector)
     assert relative_error(-got.multiplier("weld"), np.r_[six[3:], six[:3]]) < 1e-9
     assert relative_error(-got.multiplier("point"), data[1].contact_force.linear) < 1e-9
 
 
 @pytest.mark.slow
-def test_dependent_rows_leave_the_acceleration_alone():
+def test_redundant_constraints_do_not_change_the_acceleration():
     model, loop = four_bar(), four_bar_closure()
     q, v = _on_four_bar()
     tau = jnp.array([0.3, -0.2, 0.1])
@@ -157,8 +163,8 @@ def test_dependent_rows_leave_the_acceleration_alone():
 
 
 @pytest.mark.slow
-def test_a_batch_of_models_and_closures():
-    """Couplers of different lengths in one call, each as it is alone."""
+def test_batch_of_models_and_closures():
+    """A batch of linkages with different coupler lengths equals the single ones."""
     lengths = jnp.array([1.2, 1.3, 1.45])
     models, loops = jax.jit(jax.vmap(lambda length: (four_bar(length), four_bar_closure(length))))(lengths)
     q, v, tau = (jnp.asarray(x) for x in np.random.default_rng(0).normal(size=(3, 3, 3)))
@@ -175,15 +181,15 @@ def test_a_batch_of_models_and_closures():
 @ft.cache
 def _on_four_bar():
     start = jnp.array([0.4, 0.9, -0.3]), jnp.array([1.0, 0.0, 0.0])
-    closed = close(1.3, *start).checked()
+    closed = assemble_four_bar(1.3, *start).checked()
     return closed.q, closed.v
 
 
 @pytest.mark.slow
-def test_gradients_in_everything():
-    """Every leaf of the model and of the closures, the state, efforts and wrenches, all at once along one direction.
+def test_gradients_with_respect_to_all_arguments():
+    """With respect to all leaves of model and closures, state, efforts and wrenches, along one direction.
 
-    A loop in space, closed twice by the same numbers, so that three rows of six repeat others.
+    A spatial loop with two identical closures: three of six rows are redundant.
     """
     model = random_model(3, 4, kinds=("revolute",), branching=0.0)
     q, v, tau, external = random_state(model, 2)
@@ -222,16 +228,16 @@ def test_allowed_forces_and_inverse_dynamics():
     p = jax.vmap(allowed, out_axes=1)(jnp.eye(3))
     assert_allclose(p @ p, p, atol=1e-12)
     assert np.linalg.matrix_rank(p, tol=1e-9) == 1
-    # the same motion with another force inside the closure
-    wanted = d.multipliers + jnp.array([0.0, 0.0, 5.0, -2.0, 0.0])
-    other = jc.constrained_inverse_dynamics(model, (loop,), q, v, d.a, wanted)
+    # the same motion with another internal force in the closure
+    desired = d.multipliers + jnp.array([0.0, 0.0, 5.0, -2.0, 0.0])
+    other = jc.constrained_inverse_dynamics(model, (loop,), q, v, d.a, desired)
     again = solve(model, (loop,), q, v, other)
     assert_allclose(again.a, d.a, atol=1e-10)
-    assert_allclose(again.multipliers[2:4], wanted[2:4], atol=1e-9)
+    assert_allclose(again.multipliers[2:4], desired[2:4], atol=1e-9)
 
 
 @pytest.mark.slow
-def test_coupling_is_a_mimicking_joint():
+def test_coupling_equals_a_mimic_joint():
     def build(geared):
         b = jd.ModelBuilder()
         for k, name in enumerate("abc"):
@@ -250,7 +256,7 @@ def test_coupling_is_a_mimicking_joint():
 
 
 @pytest.mark.slow
-def test_prescribed_motion_gives_the_effort_of_inverse_dynamics():
+def test_multipliers_of_prescribed_motion_equal_inverse_dynamics():
     model = jd.robots.double_pendulum()
     drives = tuple(
         jc.PrescribedCoordinate(n, n, lambda t, k=k: jnp.sin(t + k)) for k, n in enumerate(model.joint_names)
@@ -264,7 +270,8 @@ def test_prescribed_motion_gives_the_effort_of_inverse_dynamics():
     assert_allclose(got.wrenches, 0, atol=1e-12)
 
 
-def test_contradiction_is_a_status():
+@pytest.mark.slow
+def test_inconsistent_constraints_give_a_status():
     model = jd.robots.pendulum()
     twice = tuple(jc.PrescribedCoordinate(n, model.joint_names[0], lambda t, k=k: k * t**2) for k, n in enumerate("ab"))
     d = solve(model, twice, jnp.zeros(1), jnp.zeros(1), jnp.zeros(1))
@@ -274,8 +281,8 @@ def test_contradiction_is_a_status():
 
 
 @pytest.mark.slow
-def test_impulse_of_closing_hands():
-    """Two free bodies welded in flight: momentum stays, and they move as one afterwards."""
+def test_plastic_impact_of_two_bodies_conserves_momentum():
+    """Two free bodies are welded in flight: momentum is conserved, and their twists are equal afterwards."""
     b = jd.ModelBuilder(gravity=(0, 0, 0))
     for name in "ab":
         b.add_link(name, "world", jd.joints.Free(), jd.spatial.box((0.1, 0.2, 0.3), mass=2.0))
@@ -290,9 +297,9 @@ def test_impulse_of_closing_hands():
     assert jd.kinetic_energy(model, q, after) < jd.kinetic_energy(model, q, v)
 
 
-def test_names_are_checked():
+def test_invalid_constraint_names_raise():
     loop = four_bar_closure()
     with pytest.raises(jd.ModelError, match="share the names"):
         jc.constrained_dynamics(four_bar(), (loop, loop), jnp.zeros(3), jnp.zeros(3), jnp.zeros(3))
     with pytest.raises(jd.ModelError, match="not a constraint"):
-        jc.constrained_dynamics(four_bar(), ("loop",), jnp.zeros(3), jnp.zeros(3), jnp.zeros(3))
+        ev.as_constraints(("loop",))

@@ -1,4 +1,4 @@
-"""Where rows of A depend on each other, for a moment or always: values and derivatives next to the pose, and in it."""
+"""Redundant constraints: values and derivatives near and at singular configurations, and with permanent redundancy."""
 
 import functools as ft
 
@@ -13,23 +13,23 @@ from scipy.integrate import solve_ivp
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
-from jaxdyn.constraints import _evaluate as ev
+from jaxdyn.constraints import evaluation as ev
 from jaxdyn.simulation import System
 
-RATE = 3.5 * 9.81 / 3  # `3 th'' = 3.5 g sin th` of two squares, see tests/robots/test_linkages.py
+RATE = 3.5 * 9.81 / 3  # `3 th'' = 3.5 g sin th` of two parallelograms, see tests/robots/test_linkages.py
 FLAT = np.pi / 2
 
 
 @ft.cache
-def squares():
+def parallelograms():
     model = jd.robots.n_four_bar(2)
     turn = jnp.array([-1.0 if name.startswith("bar") else 1.0 for name in model.link_names])
     return model, jc.described_constraints(model), turn
 
 
 @ft.cache
-def _accelerated():
-    model, loops, turn = squares()
+def _acceleration_program():
+    model, loops, turn = parallelograms()
 
     @jax.jit
     def both(angle, speed):
@@ -43,10 +43,10 @@ def _accelerated():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("aside", [0.3, 1e-3, -1e-3, 1e-5])
-def test_next_to_the_flat_pose(aside):
-    """Closed form of the acceleration and of its derivatives, to what A's smallest singular value leaves of digits."""
-    d, slope, pull, slow = _accelerated()(FLAT + aside, 2.0)
-    turn, lost = squares()[2], 1e-16 / abs(aside)
+def test_near_the_flat_configuration(aside):
+    """The closed form of the acceleration and its derivatives, up to the conditioning of A."""
+    d, slope, pull, slow = _acceleration_program()(FLAT + aside, 2.0)
+    turn, lost = parallelograms()[2], 1e-16 / abs(aside)
     assert int(d.rank) == 4 and int(d.status) == jc.ConstraintStatus.SOLVED
     assert_allclose(d.a, RATE * np.sin(FLAT + aside) * turn, atol=1e-12 + 100 * lost)
     assert_allclose(slope, RATE * np.cos(FLAT + aside) * turn, atol=1e-11 + 100 * lost / abs(aside))
@@ -56,14 +56,17 @@ def test_next_to_the_flat_pose(aside):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("speed", [0.0, 2.0])
-def test_in_the_flat_pose(speed):
-    """The acceleration nearest to the free one, in the metric of M, that two rows of four allow; by numpy's lstsq."""
-    model, loops, turn = squares()
-    d, slope, pull, slow = _accelerated()(FLAT, speed)
+def test_in_the_flat_configuration(speed):
+    """The acceleration nearest, in the metric of M, to the unconstrained one under two of four rows (lstsq)."""
+    model, loops, turn = parallelograms()
+    d, slope, pull, slow = _acceleration_program()(FLAT, speed)
     assert int(d.rank) == 2 and int(d.status) == jc.ConstraintStatus.SOLVED
     q, v = FLAT * turn, speed * turn
-    x = ev.evaluated(model, 0.0, q, v)
-    a, gamma = np.asarray(ev.linearised(model, loops, x)[0]), np.asarray(ev.bias(model, loops, x))
+    x = ev.constraint_kinematics(model, 0.0, q, v)
+    a, gamma = (
+        np.asarray(ev.linearise_constraints(model, loops, x)[0]),
+        np.asarray(ev.acceleration_bias(model, loops, x)),
+    )
     root = np.linalg.cholesky(jd.mass_matrix(model, q))
     free = jd.forward_dynamics(model, q, v, jnp.zeros(5))
     scaled = np.linalg.solve(root, a.T).T
@@ -74,10 +77,10 @@ def test_in_the_flat_pose(speed):
     assert all(np.isfinite(x).all() for x in (slope, pull, slow))
 
 
-@pytest.mark.slow
-def test_rollout_through_the_flat_pose():
-    """Its end and the derivative of that in the speed at the start, against the pendulum of the closed form."""
-    model, loops, turn = squares()
+@pytest.mark.exhaustive
+def test_simulation_through_the_flat_configuration():
+    """The final state and its derivative with respect to the initial speed, against the closed-form pendulum."""
+    model, loops, turn = parallelograms()
     times = jnp.array([0.0, 0.4])
 
     @jax.jit
@@ -97,8 +100,8 @@ def test_rollout_through_the_flat_pose():
 
 
 @pytest.mark.slow
-def test_derivatives_of_a_linkage_that_is_always_redundant():
-    """Bricard's, in efforts, masses, gravity and along its one motion, to which q(s) and v(s) keep to third order."""
+def test_derivatives_of_a_linkage_with_permanent_redundancy():
+    """Bricard's linkage: with respect to efforts, masses, gravity, and along its motion (to third order)."""
     model = jd.robots.bricard()
     loop = jc.described_constraints(model)
     still, tau = jnp.zeros(5), jnp.array([0.5, -1.0, 0.3, 0.8, 0.1])

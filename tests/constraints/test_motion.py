@@ -1,4 +1,4 @@
-"""Simulated constraints: status, driven mechanisms, moving objects and loads, against other ways to compute them."""
+"""Constrained motion: status, driven mechanisms, moving objects and loads, against independent computations."""
 
 import functools as ft
 
@@ -25,8 +25,8 @@ def linkage():
 
 
 @pytest.mark.slow
-def test_a_start_off_the_constraint_is_a_status():
-    """Rows are projected all the same, so it has to be said that the first is not the start that was given."""
+def test_initial_state_off_the_constraint_gives_a_status():
+    """The saved states are projected, so the status reports that the first one is not the given initial state."""
     model, loop, speed = linkage()
     run = lambda q, v: jd.simulate(System(model, (), jc.ConstrainedMotion(loop)), q, v, jnp.array([0.0, 0.1]), dt=0.02)
     assert int(run(jnp.zeros(3), speed).status) == SimulationStatus.FINISHED
@@ -39,7 +39,7 @@ def test_a_start_off_the_constraint_is_a_status():
 
 
 @pytest.mark.slow
-def test_constraints_that_cannot_be_met_are_a_status():
+def test_infeasible_constraints_give_a_status():
     model = jd.robots.pendulum()
     (joint,) = model.joint_names
     apart = tuple(jc.PrescribedCoordinate(n, joint, lambda t, k=k: k * t**2) for k, n in enumerate("ab"))
@@ -52,22 +52,22 @@ def test_constraints_that_cannot_be_met_are_a_status():
     assert int(jc.mobility(model, apart, jnp.full(1, jnp.nan))) == -1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("Projection")
 @pytest.mark.parametrize(
-    "remedy",
+    "stabilisation",
     [
         jc.Projection(),
-        *(pytest.param(r, marks=pytest.mark.wide) for r in (jc.Baumgarte(10.0), jc.GearGuptaLeimkuhler(10.0))),
+        *(pytest.param(r, marks=pytest.mark.exhaustive) for r in (jc.Baumgarte(10.0), jc.GearGuptaLeimkuhler(10.0))),
     ],
     ids=type,
 )
-def test_crank_at_a_constant_rate(remedy):
-    """The drive's multiplier is the torque of virtual work along the motion that the crank's angle prescribes."""
+def test_crank_driven_at_a_constant_rate(stabilisation):
+    """The multiplier of the motor is the torque from the principle of virtual work."""
     model, loop, _ = linkage()
     rate = 2.0
     driven = (*loop, jc.PrescribedCoordinate("motor", "crank_joint", lambda t: rate * t))
     v = jc.impulse(model, driven, jnp.zeros(3), jnp.zeros(3)).v
-    motion = jc.ConstrainedMotion(driven, remedy)
+    motion = jc.ConstrainedMotion(driven, stabilisation)
     path = jd.simulate(System(model, (), motion), jnp.zeros(3), v, jnp.array([0.0, 0.8]), rtol=1e-10, atol=1e-10)
     q, v = path.checked().q[-1], path.v[-1]
     assert_allclose(q[0], rate * 0.8, atol=1e-6)
@@ -77,8 +77,8 @@ def test_crank_at_a_constant_rate(remedy):
 
 
 @pytest.mark.slow
-def test_two_motors_of_a_five_bar():
-    """Torques at the cranks alone, by virtual work along the two motions that the loop leaves."""
+def test_inverse_dynamics_with_two_motors_of_a_five_bar():
+    """Torques at the cranks alone, by the principle of virtual work for the two degrees of freedom of the loop."""
     model = jd.robots.five_bar()
     loop = jc.described_constraints(model)
     motors = np.array([name in ("left_joint", "right_joint") for name in model.joint_names])
@@ -93,7 +93,7 @@ def test_two_motors_of_a_five_bar():
     free = np.linalg.svd(rows)[2][2:].T
     want = np.linalg.solve(free.T[:, motors], free.T @ jd.rnea(model, q, v, a))
     assert_allclose(tau[motors], want, rtol=1e-9)
-    # one motor cannot make any motion of two freedoms, and says so
+    # one motor cannot produce a general motion of two degrees of freedom: an effort remains at the other joints
     one = jc.constrained_inverse_dynamics(model, loop, q, v, a, actuated=motors & (np.arange(4) < 2))
     assert np.abs(one[np.arange(4) >= 2]).max() > 1e-3
 
@@ -103,7 +103,7 @@ def _right_end(model, q):
     return pose.translation + pose.rotation @ jnp.array([0.4, 0.0, 0.0])
 
 
-# Functional coordinates: the tool relative to an object that moves by a given law
+# Functional coordinates: the tool relative to an object with prescribed motion
 
 
 def _puck():
@@ -114,8 +114,8 @@ def _puck():
 
 
 @pytest.mark.slow
-def test_on_an_object_that_moves():
-    """A puck on a table that is lifted: pressed on with `m (g + a)`; the chart relative to the table agrees."""
+def test_contact_with_a_moving_object():
+    """A puck on a lifted table: the normal force is `m (g + a)`, and reduced dynamics relative to the table agrees."""
     model = _puck()
     height = lambda t: 0.3 + 0.2 * jnp.sin(3 * t)
     table = jc.Holonomic("table", lambda x: (x.pose("peg").translation[2] - height(x.t))[None])
@@ -136,14 +136,14 @@ def test_on_an_object_that_moves():
 
 @pytest.mark.slow
 def test_peg_in_a_hole():
-    """In coordinates of the hole the peg has a depth and nothing else; the wall bears what is across."""
+    """A peg in a hole has one degree of freedom, its depth; the wall bears the transverse weight."""
     model, slope = _puck(), 0.3
     hole = jc.End("world", (0.1, 0.0, 0.2), (np.cos(slope / 2), 0.0, np.sin(slope / 2), 0.0))
 
     def across(x):
         peg = jc.End("peg", (0, 0, 0)).pose(x)
-        seen = hole.pose(x).inverse() @ peg
-        return jnp.stack([seen.translation[0], seen.rotation[0, 2]])
+        relative = hole.pose(x).inverse() @ peg
+        return jnp.stack([relative.translation[0], relative.rotation[0, 2]])
 
     wall = jc.Holonomic("wall", across)
     way = jnp.array([jnp.sin(slope), 0.0, jnp.cos(slope)])
@@ -156,7 +156,7 @@ def test_peg_in_a_hole():
 
 
 @pytest.mark.slow
-def test_singular_chart_is_a_status():
+def test_singular_chart_gives_a_status():
     model = jd.robots.double_pendulum()
     both = lambda y: jnp.stack([y[0] + y[1], y[0] + y[1]])
     got = jc.reduced_dynamics(model, both, jnp.array([0.3, 0.2]), jnp.zeros(2), jnp.zeros(2))
@@ -164,11 +164,11 @@ def test_singular_chart_is_a_status():
     assert np.isfinite(got.acceleration).all()
 
 
-# The three configurations of a robot and its load, as motions
+# A load in motion
 
 
 @ft.cache
-def lean_arm(base=0.0):
+def planar_arm(base=0.0):
     b = jd.ModelBuilder()
     bar = jd.spatial.box((0.05, 0.05, 0.5), mass=2.0).moved((0, 0, 0.25))
     b.add_link("upper", "world", jd.joints.Revolute((0, 1, 0)), bar, translation=(base, 0, 0))
@@ -176,10 +176,10 @@ def lean_arm(base=0.0):
     return b.add_frame("hand", "lower", translation=(0, 0, 0.5)).build()
 
 
-@pytest.mark.slow
-def test_carried_load_moves_as_with_a_heavier_arm():
-    """Over half a second, with its energy."""
-    arm = lean_arm()
+@pytest.mark.exhaustive
+def test_gripped_load_moves_as_part_of_the_last_link():
+    """The same path and energy over half a second."""
+    arm = planar_arm()
     model, grip = jc.gripping_load(arm, "hand", 1.5)
     q, v = jc.carried_state(model, grip, jnp.array([0.4, 0.8]), jnp.array([0.5, -1.0]))
     ts = jnp.linspace(0, 0.5, 6)

@@ -1,4 +1,4 @@
-"""MuJoCo's soft equality constraints approach ours as they stiffen."""
+"""MuJoCo's soft equality constraints approach the rigid ones of jaxdyn with increasing stiffness."""
 
 import jax
 import jax.numpy as jnp
@@ -48,8 +48,8 @@ EQUALITIES = {
 solve = jax.jit(jc.constrained_dynamics)
 
 
-def theirs(text: str, impedance: float):
-    """Accelerations at the pose in which closures were described, from rest, with constraints this hard."""
+def mujoco_accelerations(text: str, impedance: float):
+    """MuJoCo's accelerations from rest in the reference configuration, for constraints of this impedance."""
     hard = f'solref="0.02 1" solimp="{impedance} {impedance} 0.001 0.5 1"'
     model = mujoco.MjModel.from_xml_string(SCENE % text.replace("%s", hard))
     model.opt.tolerance, model.opt.iterations = 1e-15, 200
@@ -59,7 +59,7 @@ def theirs(text: str, impedance: float):
 
 
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=[pytest.mark.slow] * (k != "all")) for k in EQUALITIES])
-@pytest.mark.slow
+@pytest.mark.slow("all")
 def test_accelerations_of_stiff_equalities(kind):
     text = EQUALITIES[kind]
     model = jd.parse_mjcf(SCENE % text.replace("%s", ""))
@@ -68,9 +68,9 @@ def test_accelerations_of_stiff_equalities(kind):
     got = solve(model, constraints, q, still, still)
     assert int(got.status) == jc.ConstraintStatus.SOLVED
     order = mujoco_order(model)
-    miss = [np.abs(theirs(text, d) - np.asarray(got.a)[order]).max() for d in (0.99, 0.999, 0.9999)]
+    miss = [np.abs(mujoco_accelerations(text, d) - np.asarray(got.a)[order]).max() for d in (0.99, 0.999, 0.9999)]
     scale = np.abs(got.a).max()
-    # the part 1 - d of the free acceleration is left, and d is capped there at 0.9999
+    # the fraction 1 - d of the unconstrained acceleration remains, and MuJoCo limits d to 0.9999
     assert miss[2] < 2e-3 * scale
     assert miss[1] < 0.2 * miss[0]
     assert miss[2] < 0.2 * miss[1]
@@ -79,7 +79,7 @@ def test_accelerations_of_stiff_equalities(kind):
 
 
 def mujoco_order(model) -> np.ndarray:
-    """Our velocities in their order; theirs of a free joint are linear first."""
+    """Indices of the velocities in MuJoCo's order; those of a free joint are linear first."""
     rows = []
     for name in ("a", "b", "c", "d"):
         rows += list(range(model.nv))[model.joint(name).v]

@@ -1,4 +1,4 @@
-"""Derivatives in the numbers of constraints of all types, and of the pose that is nearest on one."""
+"""Derivatives with respect to constraint parameters, for all types and for the nearest configuration."""
 
 import dataclasses
 
@@ -11,14 +11,14 @@ from numpy.testing import assert_allclose
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
-from jaxdyn.constraints import _evaluate as ev
+from jaxdyn.constraints import evaluation as ev
 from jaxdyn.spatial import Pose
 from tests.constraints._cases import every_type
 from tests.oracles import random_model, random_state
 
 
 class Bowl(eqx.Module):
-    """A surface with numbers of its own."""
+    """A surface with parameters."""
 
     depth: jax.Array
     waves: jax.Array
@@ -28,7 +28,7 @@ class Bowl(eqx.Module):
 
 
 class Screw(eqx.Module):
-    """A motion with numbers of its own."""
+    """A motion with a parameter."""
 
     rate: jax.Array
 
@@ -38,7 +38,7 @@ class Screw(eqx.Module):
 
 
 class Wave(eqx.Module):
-    """A function of time, and a matrix over velocities, with a number."""
+    """A function of time, or the matrix of a Pfaffian constraint, with a parameter."""
 
     size: jax.Array
 
@@ -46,8 +46,8 @@ class Wave(eqx.Module):
         return self.size * jnp.sin(x[-1]) * (1 if len(x) == 1 else jnp.cos(x[0])[None])
 
 
-def _with_numbers():
-    """`every_type` with functions that have leaves, and the types on coordinates besides."""
+def _parametrised_constraints():
+    """`every_type` with parametrised functions, and the constraints on coordinates."""
     base = ("l1", (0.1, 0.2, 0.0), (0.8, 0.1, 0.2, -0.1))
     kinds = {c.name: dataclasses.replace(c, base=jc.End(*base)) if hasattr(c, "base") else c for c in every_type()}
     bowl = Bowl(jnp.array(0.3), jnp.array([0.2, 0.5, 0.1]))
@@ -60,19 +60,19 @@ def _with_numbers():
 
 
 @pytest.mark.slow
-def test_derivatives_in_every_number():
-    """Of every type of constraint: residual and rate together, one leaf at a time.
+def test_derivatives_with_respect_to_every_constraint_parameter():
+    """Residuals and rates of every type of constraint, one leaf at a time, so that no leaf masks another.
 
-    Each leaf by itself, so that none hides behind another, along a direction of its own; all differences in one call.
+    Each leaf is perturbed along a random direction; all differences are computed in one call.
     """
     model = random_model(5, 8, kinds=("revolute", "prismatic"), branching=0.6)
     q, v, _, _ = random_state(model, 6)
-    x = jax.jit(ev.evaluated)(model, jnp.asarray(0.3), q, v)
-    leaves, rest = eqx.partition(_with_numbers(), eqx.is_inexact_array)
+    x = jax.jit(ev.constraint_kinematics)(model, jnp.asarray(0.3), q, v)
+    leaves, rest = eqx.partition(_parametrised_constraints(), eqx.is_inexact_array)
 
     def score(leaves):
         constraints = eqx.combine(leaves, rest)
-        parts = (f(model, constraints, x) for f in (ev.residuals, ev.rates))
+        parts = (f(model, constraints, x) for f in (ev.constraint_residuals, ev.constraint_rates))
         return sum(rows @ jnp.sin(1.0 + k + jnp.arange(rows.shape[0])) for k, rows in enumerate(parts))
 
     rng = np.random.default_rng(0)
@@ -85,12 +85,12 @@ def test_derivatives_in_every_number():
     want = (8 * (value[1] - value[2]) - value[3] + value[4]) / (12 * h)
     got = np.array([np.vdot(g[0], d) for g, d in zip(*map(jax.tree.leaves, (slopes, way)), strict=True)])
     assert_allclose(got, want, rtol=1e-7, atol=1e-8)
-    # the turn of a frame of which only the origin counts leaves some idle
+    # some leaves have no effect, such as the rotation of a frame of which only the origin matters
     assert np.sum(np.abs(want) > 1e-6) > 0.7 * count > 45
 
 
 def _bead(depth):
-    """A bead on a bowl: three slides, and a surface with a number."""
+    """A bead on a bowl: three prismatic joints, and a surface with a parameter."""
     b = jd.ModelBuilder()
     b.add_link("x", "world", jd.joints.Prismatic((1, 0, 0)))
     b.add_link("y", "x", jd.joints.Prismatic((0, 1, 0)))
@@ -99,9 +99,8 @@ def _bead(depth):
 
 
 @pytest.mark.slow
-@pytest.mark.wide
 def test_nearest_point_of_a_sphere():
-    """From a rough point to the sphere, straight along the radius, with the derivative of that projection."""
+    """From a guess to the sphere along the radius, with the derivative of this projection."""
     model, _ = _bead(0.0)
 
     @jax.jit
@@ -110,31 +109,31 @@ def test_nearest_point_of_a_sphere():
         end = jc.assemble(model, sphere, q)
         return end.q, end.nearest
 
-    rough, radius = jnp.array([0.9, -1.2, 2.5]), jnp.array(1.3)
-    q, there = nearest(radius, rough)
-    length = np.linalg.norm(rough)
+    guess, radius = jnp.array([0.9, -1.2, 2.5]), jnp.array(1.3)
+    q, there = nearest(radius, guess)
+    length = np.linalg.norm(guess)
     assert bool(there)
-    assert_allclose(q, 1.3 * rough / length, atol=1e-9)
-    by_radius, by_start = jax.jit(jax.jacfwd(lambda r, q: nearest(r, q)[0], (0, 1)))(radius, rough)
-    assert_allclose(by_radius, rough / length, atol=1e-8)
-    assert_allclose(by_start, 1.3 / length * (np.eye(3) - np.outer(rough, rough) / length**2), atol=1e-8)
+    assert_allclose(q, 1.3 * guess / length, atol=1e-9)
+    by_radius, by_start = jax.jit(jax.jacfwd(lambda r, q: nearest(r, q)[0], (0, 1)))(radius, guess)
+    assert_allclose(by_radius, guess / length, atol=1e-8)
+    assert_allclose(by_start, 1.3 / length * (np.eye(3) - np.outer(guess, guess) / length**2), atol=1e-8)
 
 
 @pytest.mark.slow
 def test_nearest_point_of_a_paraboloid():
-    """Neither straight nor circular: the normal of `z = d r^2` at the foot goes through the start."""
-    rough = jnp.array([1.0, 0.5, 0.1])
+    """The normal of `z = d r^2` at the nearest point goes thguess the guess."""
+    guess = jnp.array([1.0, 0.5, 0.1])
 
     @jax.jit
     def nearest(depth):
         model, bowl = _bead(depth)
-        end = jc.assemble(model, bowl, rough)
+        end = jc.assemble(model, bowl, guess)
         return end.q, end.nearest
 
     q, there = nearest(jnp.array(1.1))
     assert bool(there)
     assert_allclose(q[2], 1.1 * (q[0] ** 2 + q[1] ** 2), atol=1e-12)
-    assert_allclose(np.cross(rough - q, [-2.2 * q[0], -2.2 * q[1], 1.0]), 0, atol=1e-8)
+    assert_allclose(np.cross(guess - q, [-2.2 * q[0], -2.2 * q[1], 1.0]), 0, atol=1e-8)
     slope = jax.jit(jax.jacrev(lambda d: nearest(d)[0]))(jnp.array(1.1))
     want = (nearest(jnp.array(1.1 + 1e-4))[0] - nearest(jnp.array(1.1 - 1e-4))[0]) / 2e-4
     assert_allclose(slope, want, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Each type of constraint against a tree with that joint, or against the closed form of a classical motion."""
+"""Each type of constraint against a tree with the corresponding joint, or against a closed-form motion."""
 
 import functools as ft
 
@@ -10,13 +10,13 @@ from numpy.testing import assert_allclose
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
-from jaxdyn.constraints._ends import tilt
+from jaxdyn.constraints.types._ends import tilt
 from jaxdyn.spatial import Inertia, Pose, rotation_vector_to_matrix
 
 solve = jax.jit(jc.constrained_dynamics)
 Z = (0.0, 0.0, 1.0)
 
-# closure, the joint that leaves the same motions, and rows among (moment, force) in axes of the first frame
+# closure, the joint with the same motions, and the constrained rows of (moment, force) in axes of the first frame
 PAIRS = {
     "point": (jc.PointClosure, jd.joints.Spherical(), (3, 4, 5)),
     "weld": (jc.WeldClosure, None, (0, 1, 2, 3, 4, 5)),
@@ -33,13 +33,13 @@ def _body(k):
 
 
 def _place(k):
-    """Where closure k sits on the arm."""
+    """Translation and quaternion of closure k on the arm."""
     return (0.1 * k, 0.3, -0.2), (0.9, 0.1 * k, -0.2, 0.3)
 
 
 @ft.cache
 def arm_with_bodies():
-    """An arm with a body on each kind of joint, and the same bodies floating, tied to it by closures."""
+    """An arm with a body on each type of joint, and the same bodies on free joints with closures."""
     tree, torn, closures = jd.ModelBuilder(), jd.ModelBuilder(), []
     for b in (tree, torn):
         b.add_link("arm", "world", jd.joints.Revolute((0.3, 1.0, 0.2)), _body(9))
@@ -53,7 +53,7 @@ def arm_with_bodies():
 
 
 def _floating_state(tree, torn, q, v):
-    """The arm's coordinate, and poses and velocities of the bodies as free joints have them."""
+    """The coordinate of the arm, and the coordinates and velocities of the free joints of the bodies."""
     poses = jd.forward_kinematics(tree, q)
     own = [q[:1]]
     rates = [v[:1]]
@@ -65,7 +65,7 @@ def _floating_state(tree, torn, q, v):
 
 
 @ft.cache
-def solved_both_ways():
+def solve_tree_and_closures():
     tree, torn, closures = arm_with_bodies()
     rng = np.random.default_rng(4)
     q = jd.integrate(tree, jd.neutral(tree), jnp.asarray(rng.normal(size=tree.nv)))
@@ -85,10 +85,10 @@ def solved_both_ways():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_closure_is_the_joint_that_it_leaves(name):
-    """Accelerations are those of the tree, and multipliers what the tree's joint carries."""
+def test_closure_equals_the_joint_of_a_tree(name):
+    """Accelerations equal those of the tree, and multipliers the reactions of its joint."""
     tree, torn, _ = arm_with_bodies()
-    got, want, carried, poses = solved_both_ways()
+    got, want, carried, poses = solve_tree_and_closures()
     assert int(got.status) == jc.ConstraintStatus.SOLVED
     assert int(got.rank) == sum(len(rows) for *_, rows in PAIRS.values())
     i = torn.link_index(name)
@@ -116,7 +116,7 @@ def body(gravity=(0.0, 0.0, -9.81), disc=False):
 @pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.0, 0.4])
 def test_ball_on_a_slope(slope):
-    """It rolls down at `5/7 g sin(slope)`, pressed on by `m g cos(slope)` and held by `2/7 m g sin(slope)`."""
+    """Acceleration `5/7 g sin(slope)`, normal force `m g cos(slope)` and friction `2/7 m g sin(slope)`."""
     m, r, g = 2.0, 0.3, 9.81
     base = jc.End("world", (0.5, 0.0, 0.2), (np.cos(slope / 2), 0.0, np.sin(slope / 2), 0.0))  # tilted about y
     ball = (jc.BallOnPlane("up", "body", r, base=base), jc.RollingBall("grip", "body", r, base=base))
@@ -157,13 +157,13 @@ def test_disc_in_steady_rolling(lean, precession):
     assert_allclose(rotation @ got.a[:3], np.cross(about, omega), atol=1e-9)
     assert_allclose(rotation @ got.a[3:] + np.cross(omega, velocity), change, atol=1e-9)
     assert_allclose(got.multiplier("up"), m * g, rtol=1e-10)
-    # forces along y and against x make the centre go round
+    # forces along y and -x are the centripetal force of the centre
     assert_allclose(got.multiplier("grip"), m * np.array([change[1], -change[0]]), atol=1e-9)
 
 
 @pytest.mark.slow
-def test_prescribed_frame_takes_the_wrench_of_inverse_dynamics():
-    """A body carried along a helix, seen from a tilted place in the world."""
+def test_multipliers_of_a_prescribed_frame_equal_inverse_dynamics():
+    """A body on a helix in a tilted base frame."""
     model, place = body(disc=True), jc.End("world", (0.1, 0.2, 0.3), (0.9, 0.2, -0.1, 0.4))
 
     def helix(t):
@@ -186,16 +186,15 @@ def test_prescribed_frame_takes_the_wrench_of_inverse_dynamics():
 
 
 @pytest.mark.slow
-@pytest.mark.wide
-def test_on_a_plate_that_moves():
-    """A ball and a skate on a heavy plate in free fall: seen from it they keep straight on, and no force acts."""
+def test_rolling_between_two_links():
+    """A ball and a skate on a plate in free fall: uniform motion relative to the plate, without contact forces."""
     b = jd.ModelBuilder()
     b.add_link("plate", "world", jd.joints.Free(), jd.spatial.box((2.0, 2.0, 0.1), mass=50.0))
     for name in ("ball", "skate"):
         b.add_link(name, "world", jd.joints.Free(), Inertia(2.0, np.zeros(3), np.diag([0.07, 0.07, 0.07])))
     model = b.build()
     top = jc.End("plate", (0.0, 0.0, 0.05))
-    held = (
+    constraints = (
         jc.BallOnPlane("up", "ball", 0.3, base=top),
         jc.RollingBall("grip", "ball", 0.3, base=top),
         jc.PlanarClosure("ice", top, "skate"),
@@ -210,8 +209,10 @@ def test_on_a_plate_that_moves():
     v = jnp.concatenate(
         [jnp.zeros(3), drift, jnp.array([0, 2.0, 0]), ball, jnp.zeros(3), drift + jnp.array([0.5, 0, 0])]
     )
-    got = solve(model, held, q, v, jnp.zeros(18))
-    assert_allclose(jc.impulse(model, held, q, v).v, v, atol=1e-12)  # it is on the constraints
+    got = solve(model, constraints, q, v, jnp.zeros(18))
+    assert_allclose(
+        jax.jit(jc.impulse)(model, constraints, q, v).v, v, atol=1e-12
+    )  # the state satisfies the constraints
     fall = pose.rotation.T @ jnp.array([0, 0, -9.81])
     want = jnp.tile(jnp.r_[jnp.zeros(3), fall], 3)
     turning = jnp.cross(v[6:9], v[9:12])  # accelerations are in body axes, and the ball spins
@@ -219,7 +220,8 @@ def test_on_a_plate_that_moves():
     assert_allclose(got.multipliers, 0, atol=1e-10)
 
 
-def test_tilt_of_opposed_axes_is_the_largest():
+@pytest.mark.slow
+def test_tilt_is_largest_for_opposite_axes():
     """`2 sin(angle / 2)` about the axis of the turn, and finite with its derivative at half a turn."""
     axis = jnp.array([0.6, 0.8, 0.0])
     at = jax.jit(lambda angle: tilt(rotation_vector_to_matrix(angle * axis)))
@@ -235,8 +237,8 @@ def _free_body():
 
 
 @pytest.mark.slow
-def test_hinges_close_the_right_way_up():
-    """From beyond a right angle the axes are turned the long way back, not opposed."""
+def test_hinges_close_with_aligned_axes():
+    """For initial angles above 90 degrees the assembled axes are aligned, not opposite."""
     model = _free_body()
     close = jax.jit(lambda q: jc.assemble(model, jc.RevoluteClosure("hinge", "world", "x"), q))
     for angle in (2 * np.pi / 3, 2.9):
@@ -245,22 +247,22 @@ def test_hinges_close_the_right_way_up():
         assert jd.frame_pose(model, end.q, "x").rotation[2, 2] > 1 - 1e-12
 
 
-def test_coordinates_are_those_of_the_joint():
-    """A joint of several coordinates is refused, and a geared one counts with its ratio and offset."""
+def test_coordinates_of_joints_and_mimic_joints():
+    """A joint of several coordinates raises an error; a mimic joint includes its ratio and offset."""
     b = jd.ModelBuilder()
     for name, joint in (("a", jd.joints.Revolute(Z)), ("b", jd.joints.Revolute(Z)), ("c", jd.joints.Spherical())):
         b.add_link(name, "world", joint, jd.spatial.box((0.1, 0.2, 0.3), mass=1.0))
     model = b.add_mimic("b_joint", "a_joint", ratio=-1.5, offset=0.2).build()
     q = jnp.array([0.4, 1.0, 0, 0, 0])
     rotation, translation = jnp.tile(jnp.eye(3), (3, 1, 1)), jnp.zeros((3, 3))
-    placed = jc.Placed(model, 0.0, q, rotation, translation)
+    placed = jc.Configuration(model, 0.0, q, rotation, translation)
     assert_allclose(placed.coordinate("a_joint"), 0.4)
     assert_allclose(placed.coordinate("b_joint"), -1.5 * 0.4 + 0.2)
     with pytest.raises(jd.ModelError, match="'c_joint' is a Spherical of 4 coordinates"):
         placed.coordinate("c_joint")
 
 
-def test_rows_are_checked():
+def test_residual_of_wrong_shape_raises():
     bad = jc.Holonomic("bad", lambda x: x.q[:1, None])
     with pytest.raises(jd.ShapeError, match=r"residual of constraint 'bad' has shape \(1, 1\)"):
         jc.mobility(jd.robots.pendulum(), bad, jnp.zeros(1))

@@ -1,4 +1,4 @@
-"""Robots under the laws, simulated: against the same equations by hand in scipy, closed forms, and what is wanted."""
+"""Simulated closed loops: against hand-derived equations integrated by scipy, closed forms and the references."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ TIMES = np.linspace(0.0, 2.0, 201)
 PLANE = np.eye(6)[[3, 5]]
 
 
-# The double pendulum of unit masses and lengths by hand
+# Equations of motion of the double pendulum with unit masses and lengths
 
 
 def mass(q):
@@ -40,7 +40,7 @@ def bias(q, v):
 
 
 def stiffness(q):
-    """Derivatives of the weight in the angles."""
+    """Derivatives of the gravity torques with respect to the angles."""
     both = np.cos(q[0] + q[1])
     return G * np.array([[2 * np.cos(q[0]) + both, both], [both, both]])
 
@@ -49,8 +49,8 @@ def tip(q):
     return -np.array([np.sin(q[0]) + np.sin(q[0] + q[1]), np.cos(q[0]) + np.cos(q[0] + q[1])])
 
 
-def moved(law, q, v):
-    """The motion under a law by hand, `(t, q, v) -> efforts`, at `TIMES`."""
+def integrate_by_scipy(law, q, v):
+    """The motion under a law `(t, q, v) -> efforts` at `TIMES`."""
 
     def rate(t, x):
         return np.concatenate([x[2:], np.linalg.solve(mass(x[:2]), law(t, x[:2], x[2:]) - bias(x[:2], x[2:]))])
@@ -59,14 +59,14 @@ def moved(law, q, v):
     return found.y[:2].T, found.y[2:].T
 
 
-# What is followed
+# References
 
 
 def swing(t):
     return jnp.stack([jnp.sin(2 * t), 0.5 * jnp.cos(3 * t)])
 
 
-def wanted(t):
+def swing_motion(t):
     return (
         np.array([np.sin(2 * t), 0.5 * np.cos(3 * t)]),
         np.array([2 * np.cos(2 * t), -1.5 * np.sin(3 * t)]),
@@ -84,8 +84,8 @@ SPRING, DAMPER = np.array([300.0, 200.0]), np.array([60.0, 40.0])
 COST = np.diag([10.0, 10.0, 1.0, 1.0])
 
 
-def regulated():
-    """Matrices of the arm about `REST`, and the gain and cost-to-go of the regulator, by scipy."""
+def lqr_by_scipy():
+    """A and B of the arm about `REST`, and the LQR gain and cost-to-go, by scipy."""
     inverse = np.linalg.inv(mass(REST))
     a = np.block([[np.zeros((2, 2)), np.eye(2)], [-inverse @ stiffness(REST), np.zeros((2, 2))]])
     b = np.concatenate([np.zeros((2, 2)), inverse])
@@ -93,8 +93,8 @@ def regulated():
     return a, b, b.T @ cost, cost
 
 
-def tracked(plan):
-    """Gains along the rows of a plan and the cost-to-go at its start, the arm linearised by differences, by hand."""
+def tracking_lqr_by_hand(plan):
+    """Gains along the rows of a plan and the initial cost-to-go, with the arm linearised by differences."""
 
     def linear(q, v, tau):
         flow = lambda x: np.linalg.solve(mass(x[:2]), tau - bias(x[:2], x[2:]))
@@ -107,7 +107,7 @@ def tracked(plan):
     h = 2 * float(plan.times[1] - plan.times[0])
     rate = lambda p, a, b: a.T @ p + p @ a - p @ b @ b.T @ p + COST
     costs = {len(rows) - 1: COST}
-    for k in range(len(rows) - 1, 1, -2):  # Runge-Kutta steps over two rows, backward
+    for k in range(len(rows) - 1, 1, -2):  # backward Runge-Kutta steps over two rows
         p = costs[k]
         k1 = rate(p, *rows[k])
         k2 = rate(p + h / 2 * k1, *rows[k - 1])
@@ -121,8 +121,8 @@ def tracked(plan):
 # All laws in one program
 
 
-class Chosen(eqx.Module):
-    """One of several laws, chosen by its number."""
+class SwitchedLaw(eqx.Module):
+    """One of several laws, selected by its index."""
 
     laws: tuple
     number: Any
@@ -131,7 +131,7 @@ class Chosen(eqx.Module):
         return jax.lax.switch(self.number, [lambda law=law: law(t, q, v) for law in self.laws])
 
 
-class Pushed(eqx.Module):
+class TipForce(eqx.Module):
     """A force in world axes at the tip, as a wrench on the lower link."""
 
     force: Any
@@ -143,21 +143,21 @@ class Pushed(eqx.Module):
 
 
 @eqx.filter_jit
-def simulated(laws, number, q, v, force):
-    system = System(ARM, (Feedback(Chosen(laws, number)), Wrench("lower", Pushed(force))))
+def simulate_law(laws, number, q, v, force):
+    system = System(ARM, (Feedback(SwitchedLaw(laws, number)), Wrench("lower", TipForce(force))))
     path = jd.simulate(system, q, v, jnp.asarray(TIMES), dt=0.01)
     return path.q, path.v, path.status
 
 
 @pytest.fixture(scope="module")
 def laws():
-    reference, gain = ct.Along(swing), regulated()[2]
-    # a reference and its efforts by hand, at times that are close
+    reference, gain = ct.PathReference(swing), lqr_by_scipy()[2]
+    # a reference and its efforts on a fine grid
     times = np.linspace(0.0, 2.0, 1601)
-    rows = [wanted(t) for t in times]
+    rows = [swing_motion(t) for t in times]
     efforts = np.stack([mass(q) @ a + bias(q, v) for q, v, a in rows])
     plan = ct.Plan(times, *(np.stack([row[k] for row in rows]) for k in (0, 1)), efforts)
-    sparse, gains, _ = tracked(plan)
+    sparse, gains, _ = tracking_lqr_by_hand(plan)
     return {
         "pd": ct.GravityPD(ARM, REST, KP, KD),
         "reference": ct.ReferenceFeedforward(ARM, reference, KP, KD),
@@ -171,28 +171,28 @@ def laws():
 
 
 def run(laws, name, q, v, force=(0.0, 0.0, 0.0)):
-    found = simulated(tuple(laws.values()), jnp.asarray(list(laws).index(name)), *map(jnp.asarray, (q, v, force)))
+    found = simulate_law(tuple(laws.values()), jnp.asarray(list(laws).index(name)), *map(jnp.asarray, (q, v, force)))
     assert found[2] == jd.SimulationStatus.FINISHED
     return np.asarray(found[0]), np.asarray(found[1])
 
 
 @pytest.mark.slow
-def test_feedforward_of_a_perfect_model_follows_exactly(laws):
-    """Both schemes, the first on line and from a table, from a start on the reference."""
-    q, v, _ = wanted(0.0)
-    exact = np.stack([wanted(t)[0] for t in TIMES])
+def test_feedforward_with_a_perfect_model_tracks_exactly(laws):
+    """Both schemes, the first on line and from a table, with the initial state on the reference."""
+    q, v, _ = swing_motion(0.0)
+    exact = np.stack([swing_motion(t)[0] for t in TIMES])
     for name, error in (("reference", 1e-7), ("state", 1e-7), ("stored", 1e-5)):
         np.testing.assert_allclose(run(laws, name, q, v)[0], exact, atol=error)
 
 
 @pytest.mark.slow
-def test_feedforward_from_elsewhere_moves_as_the_equations_by_hand(laws):
+def test_feedforward_from_another_state_obeys_the_equations_of_motion(laws):
     def from_reference(t, q, v):
-        qd, vd, ad = wanted(t)
+        qd, vd, ad = swing_motion(t)
         return mass(qd) @ ad + bias(qd, vd) + KP * (qd - q) + KD * (vd - v)
 
     def from_state(t, q, v):
-        qd, vd, ad = wanted(t)
+        qd, vd, ad = swing_motion(t)
         return mass(q) @ ad + bias(q, v) + KP * (qd - q) + KD * (vd - v)
 
     q, v = np.array([0.4, 0.1]), np.array([1.0, 0.5])
@@ -202,14 +202,14 @@ def test_feedforward_from_elsewhere_moves_as_the_equations_by_hand(laws):
         ("stored", from_reference, 1e-5),
     ):
         found = run(laws, name, q, v)
-        for ours, exact in zip(found, moved(law, q, v), strict=True):
+        for ours, exact in zip(found, integrate_by_scipy(law, q, v), strict=True):
             np.testing.assert_allclose(ours, exact, atol=10 * error)
-        assert np.abs(found[0][-1] - wanted(2.0)[0]).max() < 0.05  # of 0.4 at first
+        assert np.abs(found[0][-1] - swing_motion(2.0)[0]).max() < 0.05  # initially 0.4
 
 
 @pytest.mark.slow
-def test_a_spring_in_every_joint_has_the_poles_of_its_gains(laws):
-    """`M eddot + Kd edot + Kp e = 0` near the end, to the square of the deviation."""
+def test_gravity_pd_has_the_poles_of_its_gains(laws):
+    """`M eddot + Kd edot + Kp e = 0` near the reference, to second order in the deviation."""
     inverse = np.linalg.inv(mass(REST))
     loop = np.block([[np.zeros((2, 2)), np.eye(2)], [-inverse @ np.diag(KP), -inverse @ np.diag(KD)]])
     away = 1e-4 * np.array([1.0, -2.0, 3.0, 1.0])
@@ -218,12 +218,12 @@ def test_a_spring_in_every_joint_has_the_poles_of_its_gains(laws):
     np.testing.assert_allclose(np.hstack([q - REST, v]), exact, atol=1e-7)
     far, still = np.array([-1.0, 2.0]), np.zeros(2)
     law = lambda t, q, v: KP * (REST - q) - KD * v + bias(q, 0 * v)
-    for ours, by_hand in zip(run(laws, "pd", far, still), moved(law, far, still), strict=True):
+    for ours, by_hand in zip(run(laws, "pd", far, still), integrate_by_scipy(law, far, still), strict=True):
         np.testing.assert_allclose(ours, by_hand, atol=1e-5)
 
 
 @pytest.mark.slow
-def test_the_tip_comes_to_its_circle_with_a_double_pole(laws):
+def test_operational_space_error_has_a_double_pole(laws):
     q, v = REST, np.array([0.3, -0.2])
     path, _ = run(laws, "frame", q, v)
     s = TIMES[:, None]
@@ -235,7 +235,7 @@ def test_the_tip_comes_to_its_circle_with_a_double_pole(laws):
 
 
 @pytest.mark.slow
-def test_an_impedance_yields_as_its_stiffness_says(laws):
+def test_impedance_has_its_static_stiffness(laws):
     force = np.array([12.0, 0.0, -7.0])
     path, v = run(laws, "spring", REST, np.zeros(2), force)
     np.testing.assert_allclose(tip(path[-1]) - tip(REST), force[[0, 2]] / SPRING, atol=1e-5)
@@ -243,54 +243,54 @@ def test_an_impedance_yields_as_its_stiffness_says(laws):
 
 
 @pytest.mark.slow
-def test_a_regulator_has_the_poles_and_the_cost_of_its_equation(laws):
-    a, b, gain, cost = regulated()
+def test_lqr_has_the_poles_and_cost_of_its_riccati_equation(laws):
+    a, b, gain, cost = lqr_by_scipy()
     away = 1e-3 * np.array([1.0, -1.0, 2.0, 1.0])
     q, v = run(laws, "regulator", REST + away[:2], away[2:])
     x = np.hstack([q - REST, v])
     exact = np.stack([scipy.linalg.expm(t * (a - b @ gain)) @ away for t in TIMES])
     np.testing.assert_allclose(x, exact, atol=2e-5)
     u = -x @ gain.T
-    paid = np.einsum("ij,jk,ik->i", x, COST, x) + np.sum(u**2, axis=1)
+    running_cost = np.einsum("ij,jk,ik->i", x, COST, x) + np.sum(u**2, axis=1)
     left = x[-1] @ cost @ x[-1]
-    np.testing.assert_allclose(scipy.integrate.simpson(paid, x=TIMES) + left, away @ cost @ away, rtol=1e-2)
+    np.testing.assert_allclose(scipy.integrate.simpson(running_cost, x=TIMES) + left, away @ cost @ away, rtol=1e-2)
 
 
 @pytest.mark.slow
-def test_no_other_gains_along_a_motion_cost_less(laws):
+def test_tracking_lqr_minimises_the_cost(laws):
     law = laws["tracking"]
     away = 3e-3 * np.array([1.0, -1.0, 2.0, 1.0])
-    q0, v0, _ = wanted(0.0)
-    exact = np.stack([np.concatenate(wanted(t)[:2]) for t in TIMES])
+    q0, v0, _ = swing_motion(0.0)
+    exact = np.stack([np.concatenate(swing_motion(t)[:2]) for t in TIMES])
     gains = np.asarray(law.gain)[::4]
 
-    def paid(scale):
-        q, v = run(laws | {"tracking": scaled(law, scale)}, "tracking", q0 + away[:2], v0 + away[2:])
+    def running_cost(scale):
+        q, v = run(laws | {"tracking": scale_gains(law, scale)}, "tracking", q0 + away[:2], v0 + away[2:])
         x = np.hstack([q, v]) - exact
         u = scale * np.einsum("kij,kj->ki", gains, x)
         rates = np.einsum("ij,jk,ik->i", x, COST, x) + np.sum(u**2, axis=1)
         return scipy.integrate.simpson(rates, x=TIMES) + x[-1] @ COST @ x[-1]
 
-    less, best, more = map(paid, (0.95, 1.0, 1.05))
-    np.testing.assert_allclose(best, away @ tracked(laws["stored"].plan)[2] @ away, rtol=1e-2)
+    less, best, more = map(running_cost, (0.95, 1.0, 1.05))
+    np.testing.assert_allclose(best, away @ tracking_lqr_by_hand(laws["stored"].plan)[2] @ away, rtol=1e-2)
     assert best < min(less, more)
-    assert abs(more - less) < 0.3 * (more + less - 2 * best)  # the slope vanishes, the curvature does not
+    assert abs(more - less) < 0.3 * (more + less - 2 * best)  # the first derivative vanishes, the second does not
 
 
-def scaled(law, scale):
+def scale_gains(law, scale):
     return eqx.tree_at(lambda law: law.gain, law, scale * law.gain)
 
 
-# On a wall
+# Contact with a wall
 
 
 def wall(p):
-    """How far a point is before the wall at x = 0.6; the arm is on its far side."""
+    """Signed distance from the plane x = 0.6, positive where x > 0.6."""
     return p[0] - 0.6
 
 
 @pytest.mark.slow
-def test_hybrid_control_presses_and_moves_as_wanted():
+def test_hybrid_control_tracks_force_and_motion():
     surface = jc.OnSurface("wall", jc.End("tip", jnp.zeros(3)), wall)
     start = np.array([-0.9, np.arcsin(-0.6 - np.sin(-0.9)) + 0.9])
     height = lambda t: -1.6 - 0.2 * jnp.sin(2 * t)
@@ -299,13 +299,13 @@ def test_hybrid_control_presses_and_moves_as_wanted():
     law = ct.HybridPositionForce(ARM, "tip", path, wall, press, 25.0, 10.0)
 
     @jax.jit
-    def moved(q):
+    def simulate_contact(q):
         motion = jc.ConstrainedMotion(surface, jc.Baumgarte())
         found = jd.simulate(System(ARM, (Feedback(law),), motion), q, jnp.zeros(2), jnp.asarray(TIMES[::10]), dt=0.02)
         efforts = jax.vmap(law)(found.t, found.q, found.v)
         return found.q, found.v, efforts, found.status
 
-    q, v, efforts, status = moved(jnp.asarray(start))
+    q, v, efforts, status = simulate_contact(jnp.asarray(start))
     assert status == jd.SimulationStatus.FINISHED
     t = TIMES[::10]
     for k, at in enumerate(t):

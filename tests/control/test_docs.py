@@ -1,28 +1,21 @@
-"""The code of docs/control.md runs, and the page names every law."""
-
-import re
-from pathlib import Path
+"""The code of docs/control.md runs, and the page names every control law."""
 
 import equinox as eqx
 import pytest
 
 from jaxdyn import control
 
-PAGE = Path(__file__).parents[2] / "docs" / "control.md"
+from ..pages import read_page, run_page
 
 
 @pytest.mark.slow
-def test_the_page_runs():
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)
-    assert len(blocks) == 4
-    names: dict = {"__name__": "control_page"}
-    for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), names)
+def test_page_runs():
+    names = run_page("control")
     assert names["last"] < names["first"]
 
 
-def test_the_page_names_every_law():
-    text = PAGE.read_text(encoding="utf-8")
+def test_page_names_every_law():
+    text = read_page("control")
     laws = [c for c in vars(control).values() if isinstance(c, type) and issubclass(c, eqx.Module) and callable(c)]
     missing = [c.__name__ for c in laws if "__call__" in vars(c) and c.__name__ not in text]
-    assert missing == ["LinearFeedback", "TrackingFeedback"]  # what lqr and tracking_lqr return
+    assert missing == ["LinearFeedback", "TrackingFeedback"]  # results of lqr and tracking_lqr

@@ -1,4 +1,4 @@
-"""Laws in joint space: what they make of the equations of motion, and how robots under them end."""
+"""Joint-space laws: error dynamics, references, and simulated closed loops."""
 
 import diffrax
 import equinox as eqx
@@ -40,11 +40,11 @@ STATES = [(0.3, np.array([0.2, -0.4]), np.array([1.0, -0.5])), (1.1, np.array([-
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("t", "q", "v"), STATES)
-def test_errors_obey_the_equations_of_the_laws(t, q, v):
+def test_laws_have_their_error_dynamics(t, q, v):
     qd, vd, ad = swing_rates(t)
     e, rate = qd - q, vd - v
-    t = jnp.asarray(t)  # traced: one compilation for both states
-    reference = ct.Along(swing)
+    t = jnp.asarray(t)  # an array, so that both states share one compilation
+    reference = ct.PathReference(swing)
     a, _ = acceleration(ct.ComputedTorque(ARM, reference, KP, KD), t, q, v)
     np.testing.assert_allclose(a, ad + KD * rate + KP * e, atol=1e-10)
     a, mass = acceleration(ct.StateFeedforward(ARM, reference, KP, KD), t, q, v)
@@ -55,52 +55,53 @@ def test_errors_obey_the_equations_of_the_laws(t, q, v):
     np.testing.assert_allclose(a, 0, atol=1e-10)
 
 
-def test_gains_may_be_numbers_and_matrices():
+@pytest.mark.slow
+def test_gains_are_scalars_vectors_or_matrices():
     t, q, v = STATES[0][0], *map(jnp.asarray, STATES[0][1:])
-    rows = ct.ComputedTorque(ARM, ct.Along(swing), 3.0 * jnp.ones(2), jnp.ones(2))(t, q, v)
-    number = ct.ComputedTorque(ARM, ct.Along(swing), 3.0, 1.0)(t, q, v)
-    matrix = ct.ComputedTorque(ARM, ct.Along(swing), 3.0 * jnp.eye(2), jnp.eye(2))(t, q, v)
+    rows = ct.ComputedTorque(ARM, ct.PathReference(swing), 3.0 * jnp.ones(2), jnp.ones(2))(t, q, v)
+    number = ct.ComputedTorque(ARM, ct.PathReference(swing), 3.0, 1.0)(t, q, v)
+    matrix = ct.ComputedTorque(ARM, ct.PathReference(swing), 3.0 * jnp.eye(2), jnp.eye(2))(t, q, v)
     np.testing.assert_allclose([number, matrix], [rows, rows], atol=1e-12)
 
 
-def test_kinds_of_references():
+def test_types_of_references():
     t = 0.7
     want = swing_rates(t)
     given = [
-        ct.Along(swing),
+        ct.PathReference(swing),
         lambda t: (swing(t), jnp.stack([2 * jnp.cos(2 * t), -1.5 * jnp.sin(3 * t)]), -swing(t) * jnp.array([4.0, 9.0])),
     ]
     for reference in given:
-        for ours, exact in zip(ct.desired(ARM, reference, t), want, strict=True):
+        for ours, exact in zip(ct.desired_motion(ARM, reference, t), want, strict=True):
             np.testing.assert_allclose(ours, exact, atol=1e-12)
-    rest = ct.desired(ARM, jnp.ones(2), t)
+    rest = ct.desired_motion(ARM, jnp.ones(2), t)
     np.testing.assert_array_equal(np.stack(rest), [[1, 1], [0, 0], [0, 0]])
     line = diffrax.LinearInterpolation(jnp.array([0.0, 1.0]), jnp.array([[0.0, 0.0], [1.0, -2.0]]))
     law = ct.ComputedTorque(ARM, line, 1.0, 1.0)
-    np.testing.assert_allclose(ct.desired(ARM, law.reference, t).v, [1, -2], atol=1e-12)
+    np.testing.assert_allclose(ct.desired_motion(ARM, law.reference, t).v, [1, -2], atol=1e-12)
     with pytest.raises(ShapeError, match=r"q of the reference has shape \(3,\)"):
-        ct.desired(ARM, jnp.ones(3), t)
+        ct.desired_motion(ARM, jnp.ones(3), t)
 
 
 @pytest.mark.slow
-def test_rotations_have_references_too():
+def test_references_on_the_rotation_manifold():
     free = (
         jd.ModelBuilder().add_link("body", "world", jd.joints.Free(), jd.spatial.box((1.0, 2.0, 3.0), mass=1.0)).build()
     )
     w = jnp.array([0.3, -0.2, 0.5, 1.0, 0.0, 2.0])
     path = lambda t: jd.integrate(free, jd.neutral(free), t * w)
-    q, v, a = ct.desired(free, ct.Along(path), 0.8)
+    q, v, a = ct.desired_motion(free, ct.PathReference(path), 0.8)
     np.testing.assert_allclose(v, w, atol=1e-12)
     np.testing.assert_allclose(a, 0, atol=1e-12)
     times = jnp.linspace(0.0, 1.0, 5)
-    plan = ct.nominal_plan(free, ct.Along(path), times)
+    plan = ct.nominal_plan(free, ct.PathReference(path), times)
     np.testing.assert_allclose(plan.motion(free, 0.8).q, q, atol=1e-12)
     np.testing.assert_allclose(plan.motion(free, 0.8).v, w, atol=1e-12)
 
 
 @pytest.mark.slow
 def test_plans_are_hermite_polynomials():
-    plan = ct.nominal_plan(ARM, ct.Along(swing), TIMES)
+    plan = ct.nominal_plan(ARM, ct.PathReference(swing), TIMES)
     for t in (0.0, 0.333, 1.25, 2.0):
         q, v, a = plan.motion(ARM, t)
         want = swing_rates(t)
@@ -116,22 +117,22 @@ def test_plans_are_hermite_polynomials():
         ct.Plan(TIMES, jnp.zeros((3, 2)), jnp.zeros((3, 2)), jnp.zeros((3, 2)))
 
 
-def run(law):
+def simulate_law(law):
     return jd.simulate(ARM, jnp.array([0.3, 0.1]), jnp.array([1.0, 0.0]), TIMES, effort=law)
 
 
 @pytest.mark.slow
-def test_the_closed_loop_of_computed_torque_is_linear():
-    path = run(ct.ComputedTorque(ARM, ct.Along(swing), 25.0, 10.0))
-    wanted = np.array([swing_rates(t)[:2] for t in np.asarray(TIMES)])
-    e0, v0 = wanted[0, 0] - [0.3, 0.1], wanted[0, 1] - [1.0, 0.0]
+def test_computed_torque_gives_linear_error_dynamics():
+    path = simulate_law(ct.ComputedTorque(ARM, ct.PathReference(swing), 25.0, 10.0))
+    target = np.array([swing_rates(t)[:2] for t in np.asarray(TIMES)])
+    e0, v0 = target[0, 0] - [0.3, 0.1], target[0, 1] - [1.0, 0.0]
     decay = np.exp(-5 * np.asarray(TIMES))[:, None]
     exact = (e0 + (v0 + 5 * e0) * np.asarray(TIMES)[:, None]) * decay  # a double pole at -5
-    np.testing.assert_allclose(wanted[:, 0] - path.q, exact, atol=1e-7)  # tolerance of the integrator 1e-8
+    np.testing.assert_allclose(target[:, 0] - path.q, exact, atol=1e-7)  # tolerance of the integrator 1e-8
 
 
 @pytest.mark.slow
-def test_gains_are_tuned_by_gradient():
+def test_gain_tuning_by_gradient_descent():
     model, target = jd.robots.pendulum(damping=0.1), jnp.array([1.0])
     times = jnp.linspace(0.0, 2.0, 21)
 

@@ -1,4 +1,4 @@
-"""Linearisation and linear-quadratic laws against differences, scipy and Riccati equations integrated by scipy."""
+"""Linearisation and linear-quadratic regulators against differences, scipy and integrated Riccati equations."""
 
 import equinox as eqx
 import jax
@@ -32,7 +32,7 @@ def regulator(model):
 
 
 @pytest.mark.slow
-def test_a_cart_pole_is_linearised_as_in_closed_form():
+def test_linearisation_of_a_cart_pole_equals_the_closed_form():
     model = jd.robots.cart_pole(masses=(1.0, 0.3), length=0.5)
     a, b = jax.jit(ct.linearise)(model, UPRIGHT, jnp.zeros(2), jnp.zeros(2), inputs=PUSH)
     want = cart_matrices()
@@ -41,19 +41,19 @@ def test_a_cart_pole_is_linearised_as_in_closed_form():
 
 
 @pytest.mark.slow
-def test_a_cart_pole_is_regulated_as_by_scipy():
+def test_lqr_of_a_cart_pole_equals_scipy():
     want = cart_matrices()
-    found = regulator(jd.robots.cart_pole(masses=(1.0, 0.3), length=0.5))
+    result = regulator(jd.robots.cart_pole(masses=(1.0, 0.3), length=0.5))
     cost = scipy.linalg.solve_continuous_are(*want, np.asarray(COST), np.eye(1))
-    np.testing.assert_allclose(found.riccati.cost, cost, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found.law.gain, want[1].T @ cost, rtol=1e-9)
-    assert found.riccati.status == ct.RiccatiStatus.SOLVED
-    tau = found.law(0.0, UPRIGHT + jnp.array([0.1, -0.2]), jnp.array([0.3, 0.4]))
-    np.testing.assert_allclose(tau, [-found.law.gain[0] @ jnp.array([0.1, -0.2, 0.3, 0.4]), 0], atol=1e-12)
+    np.testing.assert_allclose(result.riccati.cost, cost, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(result.law.gain, want[1].T @ cost, rtol=1e-9)
+    assert result.riccati.status == ct.RiccatiStatus.SOLVED
+    tau = result.law(0.0, UPRIGHT + jnp.array([0.1, -0.2]), jnp.array([0.3, 0.4]))
+    np.testing.assert_allclose(tau, [-result.law.gain[0] @ jnp.array([0.1, -0.2, 0.3, 0.4]), 0], atol=1e-12)
 
 
 @pytest.mark.slow
-def test_the_gain_has_derivatives_in_the_numbers_of_the_model():
+def test_derivatives_of_the_gain_with_respect_to_the_model():
     gain = lambda m, l: regulator(jd.robots.cart_pole(masses=(1.0, m), length=l)).law.gain[0]
     ours = jax.jit(jax.jacrev(gain, (0, 1)))(0.3, 0.5)
 
@@ -67,7 +67,7 @@ def test_the_gain_has_derivatives_in_the_numbers_of_the_model():
 
 
 def moving_body():
-    """A free body that carries a damped wheel: coordinates of a group, and passive forces."""
+    """A free body with a damped wheel: coordinates on a Lie group, and passive forces."""
     builder = jd.ModelBuilder().add_link("body", "world", jd.joints.Free(), jd.spatial.box((1.0, 2.0, 3.0), mass=2.0))
     wheel = jd.spatial.box((0.5, 0.5, 0.1), mass=0.4)
     axis, place = jd.joints.Revolute((0, 0, 1)), (0.3, 0.1, 0.5)
@@ -75,7 +75,7 @@ def moving_body():
 
 
 @pytest.mark.slow
-def test_rotations_are_linearised_in_the_tangent_space():
+def test_linearisation_of_rotations_in_the_tangent_space():
     model = moving_body()
     rng = np.random.default_rng(1)
     v, tau = jnp.asarray(rng.normal(size=7)), jnp.asarray(rng.normal(size=7))
@@ -84,7 +84,7 @@ def test_rotations_are_linearised_in_the_tangent_space():
 
     @jax.jit
     def flow(x, u, s):
-        """The state after a time s from the perturbed state, in the chart of that without the perturbation."""
+        """The perturbed state after a time s, in the chart at the unperturbed state."""
 
         def after(x, u):
             at = jd.integrate(model, q, x[:7])
@@ -109,13 +109,13 @@ def swinging(t):
 
 
 @pytest.mark.slow
-def test_gains_along_a_motion_are_those_of_the_differential_equation():
+def test_tracking_gains_solve_the_riccati_differential_equation():
     model = jd.robots.double_pendulum(damping=(0.3, 0.2))
     times = jnp.linspace(0.0, 1.0, 401)
-    plan = ct.nominal_plan(model, ct.Along(swinging), times)
+    plan = ct.nominal_plan(model, ct.PathReference(swinging), times)
     r, final = jnp.diag(jnp.array([0.5, 2.0])), 3 * COST
     law = jax.jit(lambda: ct.tracking_lqr(model, plan, COST, r, final))()
-    linear = jax.jit(lambda t: _linear(model, plan.motion(model, t)))
+    linear = jax.jit(lambda t: _linearise_at(model, plan.motion(model, t)))
 
     def rate(s, p):
         p = p.reshape(4, 4)
@@ -132,6 +132,6 @@ def test_gains_along_a_motion_are_those_of_the_differential_equation():
     np.testing.assert_allclose(law(0.5, q + dx[:2], v + dx[2:]), tau, atol=1e-9)
 
 
-def _linear(model, want):
+def _linearise_at(model, want):
     efforts = jd.rnea(model, *want) - jd.passive_forces(model, want.q, want.v)
     return ct.linearise(model, want.q, want.v, efforts)

@@ -1,4 +1,4 @@
-"""Laws of a frame: what they make of its equations of motion, on a redundant arm."""
+"""Task-space laws on a redundant arm: the equations of motion of the frame in closed loop."""
 
 import itertools
 
@@ -20,7 +20,7 @@ V = np.array([0.3, -0.2, 0.5, 0.4, -0.3, 0.2, 0.1])
 
 
 class Circle(eqx.Module):
-    """A pose that turns about z while its origin goes round a circle."""
+    """A pose whose orientation changes while its origin moves on a circle."""
 
     radius: jax.Array
 
@@ -48,7 +48,7 @@ def target_rates(t):
     poses = [CIRCLE(t + s) for s in (-h, 0.0, h)]
     x = np.array([p.translation for p in poses])
     w = np.array([0, 0, 0.3])
-    # the rotation vector (3, 0, 0.3 t) does not turn at a constant rate: differences of rotations
+    # the angular velocity of the rotation vector (3, 0, 0.3 t) is not constant: differences of rotations
     half = [CIRCLE(t + s).rotation for s in (-1.5 * h, -0.5 * h, 0.5 * h, 1.5 * h)]
     rates = [jd.spatial.matrix_to_rotation_vector(b @ a.T) / h for a, b in itertools.pairwise(half)]
     w, alpha = rates[1], (rates[2] - rates[0]) / (2 * h)
@@ -62,7 +62,7 @@ def errors(pose, velocity, t):
 
 
 @pytest.mark.slow
-def test_operational_space_is_a_unit_mass():
+def test_operational_space_control_decouples_the_task():
     t, none = 0.4, np.zeros(6)
     law = ct.OperationalSpace(ARM, TIP, CIRCLE, 30.0, 9.0, posture=jnp.zeros(7), posture_kp=5.0, posture_kd=1.0)
     pose, velocity, a, _ = frame_motion(law, t, Q, V, none)
@@ -74,7 +74,7 @@ def test_operational_space_is_a_unit_mass():
 
 
 @pytest.mark.slow
-def test_impedance_is_a_mass_on_a_spring():
+def test_impedance_has_its_inertia_damping_and_stiffness():
     t, wrench = 0.4, np.array([0.5, -0.3, 0.2, 4.0, -6.0, 3.0])
     own = ct.Impedance(ARM, TIP, CIRCLE, 200.0, 30.0)
     pose, velocity, a, mobility = frame_motion(own, t, Q, V, wrench)
@@ -87,7 +87,7 @@ def test_impedance_is_a_mass_on_a_spring():
 
 
 @pytest.mark.slow
-def test_poses_that_lose_rank_have_finite_efforts_and_gradients():
+def test_singular_poses_have_finite_efforts_and_gradients():
     straight = jnp.zeros(7)
     law = ct.OperationalSpace(ARM, TIP, CIRCLE, 30.0, 9.0, damping=1e-3)
     tau, slope = jax.jit(jax.value_and_grad(lambda q: jnp.sum(law(0.0, q, jnp.zeros(7)) ** 2)))(straight)
@@ -107,7 +107,7 @@ def contact():
     return constraint, start
 
 
-def pressing(force):
+def hybrid_law(force):
     path = lambda t: jd.spatial.Pose(jnp.eye(3), jnp.stack([0.4 + 0 * t, 0.1 * jnp.sin(t), 0.6 + 0 * t]))
     return ct.HybridPositionForce(
         ARM, TIP, path, dome, force, 40.0, 12.0, posture=jnp.asarray(Q), posture_kp=5.0, posture_kd=3.0
@@ -115,9 +115,9 @@ def pressing(force):
 
 
 @pytest.mark.slow
-def test_hybrid_control_presses_as_wanted(contact):
+def test_hybrid_control_has_the_desired_force_and_acceleration(contact):
     constraint, start = contact
-    law = pressing(7.0)
+    law = hybrid_law(7.0)
 
     @jax.jit
     def ours(q, v):

@@ -1,4 +1,4 @@
-"""Riccati equations against scipy, closed forms, and their own integrals."""
+"""Riccati equations against scipy, closed forms, and integrated differential equations."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ def system(seed, n=4, m=2):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_continuous_equation_is_that_of_scipy(seed):
+def test_continuous_riccati_equals_scipy(seed):
     a, b, q, r = system(seed)
     ours = solve(a, b, q, r)
     p = scipy.linalg.solve_continuous_are(a, b, q, r)
@@ -29,7 +29,7 @@ def test_continuous_equation_is_that_of_scipy(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_discrete_equation_is_that_of_scipy(seed):
+def test_discrete_riccati_equals_scipy(seed):
     a, b, q, r = system(seed)
     ours = solve_discrete(a, b, q, r)
     p = scipy.linalg.solve_discrete_are(a, b, q, r)
@@ -44,14 +44,14 @@ def test_double_integrator():
     np.testing.assert_allclose(ours.gain, [[1, np.sqrt(3)]], atol=1e-12)
 
 
-def test_what_cannot_be_solved_says_so():
+def test_unsolvable_equations_give_a_status():
     a, b, q, r = system(0)
-    adrift = np.diag([1.0, -1, -2, -3])
-    blind = np.zeros_like(b)
-    blind[1:] = b[1:]  # no input moves the first mode, which grows
-    lost = solve(adrift, blind, q, r)
-    assert lost.status == RiccatiStatus.NOT_STABILISABLE
-    assert np.isfinite(lost.cost).all()
+    unstable = np.diag([1.0, -1, -2, -3])
+    uncontrollable = np.zeros_like(b)
+    uncontrollable[1:] = b[1:]  # no input acts on the first mode, which is unstable
+    result = solve(unstable, uncontrollable, q, r)
+    assert result.status == RiccatiStatus.NOT_STABILISABLE
+    assert np.isfinite(result.cost).all()
     for bad in ((np.full_like(a, np.nan), b, q, r), (a, b, q, -r)):
         ours = solve(*bad)
         assert ours.status == RiccatiStatus.NOT_FINITE
@@ -59,18 +59,20 @@ def test_what_cannot_be_solved_says_so():
         assert np.isfinite(ours.gain).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [continuous_riccati, discrete_riccati])
 def test_derivatives(function):
-    given = system(3)
+    arguments = system(3)
     along = system(7)
-    value = lambda s: jnp.sum(jnp.sin(function(*(x + s * d for x, d in zip(given, along, strict=True))).gain))
+    value = lambda s: jnp.sum(jnp.sin(function(*(x + s * d for x, d in zip(arguments, along, strict=True))).gain))
     h = 1e-5
     run = jax.jit(value)
     difference = (run(h) - run(-h)) / (2 * h)
     assert abs(jax.jit(jax.grad(value))(0.0) - difference) < 1e-7 * (1 + abs(difference))
 
 
-def test_along_a_motion_it_is_the_differential_equation():
+@pytest.mark.slow
+def test_riccati_along_solves_the_differential_equation():
     a, b, q, r = system(2)
     times = np.linspace(0, 1.5, 301)
     wave = 1 + 0.5 * np.sin(3 * times)[:, None, None]
@@ -86,7 +88,7 @@ def test_along_a_motion_it_is_the_differential_equation():
     np.testing.assert_allclose(gains[0], np.linalg.solve(r, b.T @ costs[0]), atol=1e-10)
 
 
-def test_long_motions_end_in_the_constant_solution():
+def test_long_horizons_converge_to_the_algebraic_solution():
     a, b, q, r = system(1)
     tables = (np.broadcast_to(x, (301, *x.shape)) for x in (a, b))
     costs, _ = jax.jit(riccati_along)(np.linspace(0, 30, 301), *tables, q, r, np.zeros((4, 4)))

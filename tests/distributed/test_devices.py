@@ -1,4 +1,4 @@
-"""Eight devices give the numbers of one, without moving any; what does not fit is refused."""
+"""Results on eight devices equal those on one, without communication; invalid batches raise errors."""
 
 import json
 import os
@@ -15,14 +15,14 @@ from jaxdyn.distributed import device_mesh, gather, initialize, replicate, shard
 from jaxdyn.distributed._sharding import check_batch
 
 from .._architecture import ROOT
-from ._worker import IN_HASTE
+from ._worker import QUICK_COMPILE
 
 EIGHT = "--xla_force_host_platform_device_count=8"
 
 
 def run(*arguments: str, flags: str = "") -> dict:
-    """What a worker prints."""
-    environment = {**os.environ, "XLA_FLAGS": f"{IN_HASTE} {flags}", "JAX_PLATFORMS": "cpu"}
+    """The JSON object that a worker prints."""
+    environment = {**os.environ, "XLA_FLAGS": f"{QUICK_COMPILE} {flags}", "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "tests.distributed._worker", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
@@ -30,19 +30,19 @@ def run(*arguments: str, flags: str = "") -> dict:
 
 
 @pytest.mark.slow
-def test_eight_devices_are_one():
-    found = run("devices", "1040", flags=EIGHT)  # 130 rows a device: three blocks of the kernels, padded
-    assert found["devices"] == found["parts"] == 8
-    assert found["rollout"] <= 1e-14 and found["by placement"] <= 1e-14
-    assert found["gradient"] <= 1e-13
-    assert found["different"] <= 1e-14, "robots and efforts of their own"
-    assert set(found["forward"].values()) == {0}, "a rollout sends nothing"
-    sums = found["backward"].pop("all-reduce")
-    assert sums > 0 and set(found["backward"].values()) == {0}, "a gradient is summed, and nothing else is sent"
+def test_eight_devices_give_the_results_of_one():
+    result = run("devices", "1040", flags=EIGHT)  # 130 rows a device: three blocks of the kernels, padded
+    assert result["devices"] == result["parts"] == 8
+    assert result["rollout"] <= 1e-14 and result["by placement"] <= 1e-14
+    assert result["gradient"] <= 1e-13
+    assert result["different"] <= 1e-14, "a batch of robots and efforts"
+    assert set(result["forward"].values()) == {0}, "a rollout has no collective operation"
+    sums = result["backward"].pop("all-reduce")
+    assert sums > 0 and set(result["backward"].values()) == {0}, "the sum of gradients is the only collective operation"
 
 
 @pytest.mark.slow
-def test_one_device_is_vmap():
+def test_sharded_vmap_on_one_device_is_vmap():
     m = jd.robots.double_pendulum()
     q, v = np.random.default_rng(0).normal(size=(2, 3, 2))
     run = sharded_vmap(jd.mass_matrix, (None, 0))
@@ -54,21 +54,21 @@ def test_one_device_is_vmap():
 
 
 @pytest.mark.slow
-def test_other_derivatives():
+def test_second_and_forward_derivatives():
     m, q = jd.robots.pendulum(), jnp.array([[0.3], [1.0]])
     potential = sharded_vmap(jd.potential_energy, (None, 0))
-    weight = lambda m: jnp.sum(jax.grad(lambda q: jnp.sum(potential(m, q)))(q))
-    np.testing.assert_allclose(jax.grad(weight)(m).links.mass, [9.81 * jnp.sum(jnp.sin(q))], rtol=1e-14)
+    torque = lambda m: jnp.sum(jax.grad(lambda q: jnp.sum(potential(m, q)))(q))
+    np.testing.assert_allclose(jax.grad(torque)(m).links.mass, [9.81 * jnp.sum(jnp.sin(q))], rtol=1e-14)
     forward = sharded_vmap(lambda m, q: jax.jvp(lambda q: jd.potential_energy(m, q), (q,), (q,))[1], (None, 0))
     np.testing.assert_allclose(forward(m, q), 9.81 * (q * jnp.sin(q))[:, 0], rtol=1e-14)
-    # what the pullback does not see raises, instead of having no slope
+    # differentiation with respect to a closed-over value raises an error instead of returning zero
     with pytest.raises(Exception, match="closed-over value"):
         jax.grad(lambda m: jnp.sum(sharded_vmap(lambda q: jd.potential_energy(m, q))(q)))(m)
     with pytest.raises(TypeError, match="forward-mode"):
         jax.jvp(lambda q: potential(m, q), (q,), (q,))
 
 
-def test_placing_and_back():
+def test_gather_inverts_shard_and_shard_local():
     tree = {"q": np.arange(6.0).reshape(3, 2), "k": np.arange(3)}
     for put in (shard, shard_local):
         back = gather(put(tree))
@@ -80,30 +80,30 @@ def test_placing_and_back():
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        (np.zeros((5, 2)), "a batch of 5 samples does not divide into 2 devices; give 6"),
-        (np.zeros((0, 2)), "a batch of 0 samples does not divide into 2 devices; give 2"),
-        ((np.zeros((4, 2)), np.zeros(3)), "expected one leading axis in all of them"),
-        (np.zeros(()), "expected one leading axis"),
-        ([], "expected one leading axis"),
+        (np.zeros((5, 2)), "a batch of 5 samples does not divide into 2 devices; pad it to 6"),
+        (np.zeros((0, 2)), "a batch of 0 samples does not divide into 2 devices; pad it to 2"),
+        ((np.zeros((4, 2)), np.zeros(3)), "expected the same leading axis in all of them"),
+        (np.zeros(()), "expected the same leading axis"),
+        ([], "expected the same leading axis"),
     ],
 )
-def test_uneven_batches_are_refused(tree, message):
+def test_uneven_batches_raise(tree, message):
     with pytest.raises(jd.ShapeError, match=message):
         check_batch(tree, 2)
 
 
 def test_axes_are_checked():
-    with pytest.raises(jd.ShapeError, match="expected one leading axis"):
+    with pytest.raises(jd.ShapeError, match="expected the same leading axis"):
         shard(jnp.zeros(()))
-    with pytest.raises(jd.ShapeError, match="expected one leading axis"):
+    with pytest.raises(jd.ShapeError, match="expected the same leading axis"):
         sharded_vmap(jnp.add)(jnp.zeros(2), jnp.zeros(3))
-    with pytest.raises(jd.ShapeError, match="on axis 0"):
+    with pytest.raises(jd.ShapeError, match="expected 0 for a batch on axis 0"):
         sharded_vmap(jnp.sin, 1)
     with pytest.raises(jd.ShapeError, match="2 entries for 1 arguments"):
         sharded_vmap(jnp.sin, (0, 0))(jnp.zeros(2))
     assert device_mesh(jax.devices()[:1]).size == 1
 
 
-def test_half_an_address_is_refused():
+def test_an_incomplete_address_raises():
     with pytest.raises(jd.JaxdynError, match="give all three"):
         initialize("127.0.0.1:1", 2)

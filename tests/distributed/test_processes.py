@@ -1,4 +1,4 @@
-"""Two processes on one machine, joined over loopback: the numbers of one; and the end of one ends the other."""
+"""Two processes connected over loopback give the results of one; when one dies, the other stops."""
 
 import json
 import os
@@ -18,14 +18,14 @@ from . import _worker
 HEARTBEAT = 5  # s
 
 
-def start(what: str, samples: int) -> list[subprocess.Popen]:
+def start_workers(program: str, samples: int) -> list[subprocess.Popen]:
     """Two workers of two devices each."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    flags = f"{_worker.IN_HASTE} --xla_force_host_platform_device_count=2"
+    flags = f"{_worker.QUICK_COMPILE} --xla_force_host_platform_device_count=2"
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-m", "tests.distributed._worker", what, str(samples), address, "2"]
+    command = [sys.executable, "-m", "tests.distributed._worker", program, str(samples), address, "2"]
     return [
         subprocess.Popen(
             [*command, str(k), str(HEARTBEAT)],
@@ -39,26 +39,26 @@ def start(what: str, samples: int) -> list[subprocess.Popen]:
     ]
 
 
-def stop(workers: list[subprocess.Popen]):
+def stop_workers(workers: list[subprocess.Popen]):
     for worker in workers:
         worker.kill()
         worker.communicate()
 
 
 @pytest.mark.slow
-def test_two_processes_are_one():
-    workers = start("processes", 8)
+def test_two_processes_give_the_results_of_one():
+    workers = start_workers("processes", 8)
     try:
         ends = [worker.communicate(timeout=500) for worker in workers]
     finally:
-        stop(workers)
+        stop_workers(workers)
     assert [w.returncode for w in workers] == [0, 0], [err for _, err in ends]
     first, second = (json.loads(out.splitlines()[-1]) for out, _ in ends)
     assert first == second
     assert first["devices"] == [2, 4] and first["local rows"] == 4
     model, q, v = _worker.problem(8)
-    one = jax.vmap(_worker.last, (None, 0, 0))
-    by_model, by_q = jax.jit(_worker.slope(one))(model, q, v)
+    one = jax.vmap(_worker.final_configuration, (None, 0, 0))
+    by_model, by_q = jax.jit(_worker.gradient_function(one))(model, q, v)
     np.testing.assert_allclose(first["q"], one(model, q, v), atol=1e-14)
     np.testing.assert_allclose(first["mass"], by_model.links.mass, atol=1e-14)
     np.testing.assert_allclose(first["by q"], by_q, atol=1e-14)
@@ -66,8 +66,8 @@ def test_two_processes_are_one():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("victim", "how"), [(1, signal.SIGKILL), (0, signal.SIGKILL), (1, signal.SIGSTOP)])
-def test_the_end_of_one_ends_the_other(victim, how):
-    workers = start("forever", 8)
+def test_the_other_process_stops_when_one_dies(victim, how):
+    workers = start_workers("forever", 8)
     try:
         for worker in workers:
             assert any(line.strip() == "running" for line in worker.stdout), worker.stderr.read()
@@ -81,4 +81,4 @@ def test_the_end_of_one_ends_the_other(victim, how):
         assert other.returncode != 0
         assert any(word in text.lower() for word in ("heartbeat", "gloo", "coordinat", "connection")), text
     finally:
-        stop(workers)
+        stop_workers(workers)

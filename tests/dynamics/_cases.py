@@ -1,4 +1,4 @@
-"""The few robots that these tests share (compiling dominates their time), and jitted functions by name."""
+"""Robots that these tests share, since compilation dominates their time, and compiled functions by name."""
 
 import functools as ft
 
@@ -26,7 +26,7 @@ CONSTANT = tuple(k for k in PINOCCHIO_KINDS if k not in ("universal", "spherical
 
 
 def _one_of_each(kinds) -> Model:
-    """Each of these joint types once, on branches."""
+    """A branching robot with one joint of each of these types."""
     rng = np.random.default_rng(11)
     builder = ModelBuilder(gravity=(1.0, -2.0, -9.0))
     for i, kind in enumerate(kinds):
@@ -51,8 +51,8 @@ def _every_kind() -> Model:
     return _one_of_each(("free", *others[:5], "fixed", *others[5:]))
 
 
-def _geared() -> Model:
-    """A slide geared to a hinge on another branch."""
+def _mimicking_prismatic() -> Model:
+    """A prismatic joint that mimics a revolute joint on another branch."""
     rng = np.random.default_rng(12)
     builder = ModelBuilder()
     for name, parent, kind in (("a", "world", "revolute"), ("b", "a", "revolute"), ("c", "a", "prismatic")):
@@ -69,7 +69,7 @@ def _geared() -> Model:
 
 
 def chain(n: int, *, spread: float = 0.1) -> Model:
-    """A serial chain of n revolute joints with axes in turn along z and y."""
+    """A serial chain of n revolute joints with axes alternating between z and y."""
     builder = ModelBuilder()
     rng = np.random.default_rng(0)
     body = random_inertia(rng)
@@ -96,7 +96,7 @@ _MODELS = {
     # Pinocchio's time derivatives leave out the rate of a joint's own subspace, so for them without the joints
     # (universal, z-y-x) that have one: its Coriolis matrix times v is not its bias there
     "constant": lambda: random_model(6, 8, floating=True, fixed_fraction=0.15, kinds=CONSTANT),
-    "geared": _geared,
+    "geared": _mimicking_prismatic,
 }
 
 
@@ -124,21 +124,21 @@ def jitted(name: str):
 
 
 def call(name: str, *args):
-    """A public function of jaxdyn, jitted once."""
+    """The result of a public function of jaxdyn, compiled once."""
     return jitted(name)(*args)
 
 
 @jax.jit
-def _moved(model, q, dv):
+def _integrate(model, q, dv):
     return jd.integrate(model, q, dv)
 
 
-def moved(model, q, dv):
-    """The configuration reached by dv."""
-    return _moved(model, q, jnp.asarray(dv, q.dtype))
+def integrate_configuration(model, q, dv):
+    """`integrate(model, q, dv)`, compiled."""
+    return _integrate(model, q, jnp.asarray(dv, q.dtype))
 
 
-def along(f):
+def derivative_along(f):
     """`d/ds f(integrate(q, s u), v + s a)` at zero, as a jitted function of `(model, q, u, v, a)`."""
 
     @ft.partial(jax.jit, compiler_options=QUICK)
@@ -150,5 +150,5 @@ def along(f):
 
 
 def without_armature(m: Model) -> Model:
-    """The robot with no rotor inertia."""
+    """The robot without armatures."""
     return eqx.tree_at(lambda m: m.properties.armature, m, jnp.zeros_like(m.properties.armature))

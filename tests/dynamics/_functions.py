@@ -1,4 +1,4 @@
-"""Every public function of the dynamics as `f(model, q, v, a, external)`."""
+"""Each public function of `jaxdyn.dynamics` as `f(model, q, v, a, external)`."""
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +33,7 @@ PASSIVE = ("damping", "friction", "friction_velocity", "stiffness", "rest", "lim
 
 
 def scalar(name: str):
-    """A scalar that weighs all outputs of a function with fixed, unequal numbers."""
+    """A scalar: the sum of all outputs of a function with fixed, unequal weights."""
 
     def f(*args):
         leaves = jax.tree.leaves(FUNCTIONS[name](*args))

@@ -1,4 +1,4 @@
-"""Lagrange's equations by automatic differentiation, sharing nothing with the package but the joints."""
+"""Lagrange's equations by automatic differentiation; the joints are the only code shared with the package."""
 
 import functools as ft
 
@@ -16,7 +16,7 @@ def _rotation(quaternion):
 
 
 def _joint_coordinates(m: Model, q, i: int):
-    """Coordinates of joint i, through its gear if it has one."""
+    """Coordinates of joint i, from its source if it mimics another joint."""
     view = m.joint(m.joint_names[i])
     for k, (joint, _) in enumerate(m.topology.mimics):
         if joint == i:
@@ -25,7 +25,7 @@ def _joint_coordinates(m: Model, q, i: int):
 
 
 def poses(m: Model, q):
-    """World poses of all links, by walking the tree."""
+    """World poses of all links, link by link."""
     out = []
     for i, parent in enumerate(m.topology.parents):
         r, p = _rotation(m.placements.rotation[i]), m.placements.translation[i]
@@ -39,7 +39,7 @@ def poses(m: Model, q):
 
 
 def _chart(m: Model, q, x):
-    """The configuration reached from q by x, joint by joint."""
+    """`integrate(q, x)`, joint by joint."""
     for name in set(m.joint_names) - {m.joint_names[i] for i, _ in m.topology.mimics}:
         view = m.joint(name)
         if view.joint.nv:
@@ -48,7 +48,7 @@ def _chart(m: Model, q, x):
 
 
 def energies(m: Model, q, x, xdot):
-    """Kinetic and potential energy, the bodies' motion being differences of their poses."""
+    """Kinetic and potential energy, with velocities as derivatives of the poses."""
     f = lambda x: poses(m, _chart(m, q, x))
     (r, p), (dr, dp) = jax.jvp(f, (x,), (xdot,))
     spin = jnp.swapaxes(r, 1, 2) @ dr

@@ -1,7 +1,7 @@
-"""Joints of a user whose motion subspace varies and whose velocity is not the rate of their coordinates.
+"""User-defined joints with a configuration-dependent motion subspace and velocities that are not rates of coordinates.
 
-Each is a shank that rolls on a thigh, two circles of one radius, by the angle `angle(q)`: the child turns by twice as
-much, with `S = dS/dangle`, and `bias` as the rate of S along `integrate`.
+Each is a shank that rolls on a thigh, two circles of equal radius, by the angle `angle(q)`: the child rotates by twice
+the angle, with `S = dS/dangle`, and `bias` is the rate of S along `integrate`.
 """
 
 from typing import ClassVar
@@ -14,22 +14,22 @@ from jaxdyn.joints import AbstractJoint
 RADIUS = 0.15
 
 
-def rolled(s, c):
-    """Pose after rolling by an angle with this sine and cosine."""
+def rolling_pose(s, c):
+    """Pose of the child after rolling by an angle with this sine and cosine."""
     zero, one = 0 * s, 1 + 0 * s
     s2, c2 = 2 * s * c, c * c - s * s
     rotation = jnp.stack([jnp.stack([c2, zero, s2]), jnp.stack([zero, one, zero]), jnp.stack([-s2, zero, c2])])
     return rotation, 2 * RADIUS * jnp.stack([-s, zero, -c])
 
 
-def twist(s, c):
-    """Twist of the child in its axes as the angle has unit rate."""
+def rolling_twist(s, c):
+    """Twist of the child, in its axes, for a unit rate of the angle."""
     zero = 0 * s
     return jnp.stack([zero, zero + 2, zero, -2 * RADIUS * c, zero, -2 * RADIUS * s])
 
 
 class OnCircle(AbstractJoint):
-    """`q = (cos, sin)` of the angle, of any length, and `v` its rate: more coordinates than velocities."""
+    """`q = (cos, sin)` of the angle, of any norm, and v is the rate of the angle: more coordinates than velocities."""
 
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 1
@@ -40,13 +40,13 @@ class OnCircle(AbstractJoint):
         return q[1] / length, q[0] / length
 
     def transform(self, q):
-        return rolled(*self._unit(q))
+        return rolling_pose(*self._unit(q))
 
     def subspace(self, q):
-        return twist(*self._unit(q))[:, None]
+        return rolling_twist(*self._unit(q))[:, None]
 
     def bias(self, q, v):
-        return along_path(self, q, v)
+        return bias_along_path(self, q, v)
 
     def neutral(self, dtype):
         return jnp.array([1, 0], dtype)
@@ -64,20 +64,20 @@ class OnCircle(AbstractJoint):
 
 
 class Stretched(AbstractJoint):
-    """`q` is the angle and `v = exp(q) qdot`: as many of both, which differ."""
+    """q is the angle and `v = exp(q) qdot`: v is not the rate of q."""
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
     translates: ClassVar[bool] = True
 
     def transform(self, q):
-        return rolled(jnp.sin(q[0]), jnp.cos(q[0]))
+        return rolling_pose(jnp.sin(q[0]), jnp.cos(q[0]))
 
     def subspace(self, q):
-        return (jnp.exp(-q[0]) * twist(jnp.sin(q[0]), jnp.cos(q[0])))[:, None]
+        return (jnp.exp(-q[0]) * rolling_twist(jnp.sin(q[0]), jnp.cos(q[0])))[:, None]
 
     def bias(self, q, v):
-        return along_path(self, q, v)
+        return bias_along_path(self, q, v)
 
     def neutral(self, dtype):
         return jnp.zeros(1, dtype)
@@ -92,8 +92,8 @@ class Stretched(AbstractJoint):
         return jax.random.uniform(key, (1,), dtype, -1, 1)
 
 
-def along_path(joint, q, v):
-    """`Sdot v` with the coordinates going as v says."""
+def bias_along_path(joint, q, v):
+    """`Sdot v` along `integrate`."""
     q, _ = jnp.broadcast_arrays(q, v[:1])
     _, rate = jax.jvp(lambda dv: joint.integrate(q, dv), (jnp.zeros_like(v),), (v,))
     _, ds = jax.jvp(joint.subspace, (q,), (jnp.broadcast_to(rate, q.shape),))

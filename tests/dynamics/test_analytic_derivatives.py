@@ -1,4 +1,4 @@
-"""The analytic Jacobians against automatic differentiation: joints whose subspace varies, users' joints, gears."""
+"""Analytic Jacobians against automatic differentiation, for varying subspaces, user-defined and mimicking joints."""
 
 import functools as ft
 
@@ -27,19 +27,19 @@ def _series(*joints):
     return builder
 
 
-def _own():
+def _robot_of_user_joints():
     return _series(Revolute((0.3, 0.5, -0.7)), OnCircle(), Stretched(), Revolute((0.1, -0.5, 0.4))).build()
 
 
-def _tied():
-    """A gear over a joint whose subspace varies."""
+def _robot_with_mimicking_joint():
+    """A joint that mimics a joint with a configuration-dependent subspace."""
     joints = (Revolute((0.3, 0.5, -0.7)), Universal((1, 0.2, 0), (0.1, 1, 0)), Revolute((0.1, -0.5, 0.4)))
     return _series(*joints[:2]).add_link("l2", "l1", joints[2], random_inertia(np.random.default_rng(1))).add_mimic(
         "l2_joint", "l0_joint", ratio=-0.6, offset=0.3
     ).build()  # fmt: skip
 
 
-ROBOTS = {"own": _own, "tied": _tied, "geared": lambda: model("geared")}
+ROBOTS = {"own": _robot_of_user_joints, "tied": _robot_with_mimicking_joint, "geared": lambda: model("geared")}
 
 
 @quick
@@ -57,9 +57,9 @@ def _analytic(m, q, v, x, e):
     return jd.rnea_derivatives(m, q, v, x, e), jd.forward_dynamics_derivatives(m, q, v, x, e)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("own")
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_jacobians_are_the_automatic_ones(robot):
+def test_analytic_jacobians_equal_automatic_derivatives(robot):
     m = ROBOTS[robot]()
     args = (m, *random_state(m, 1))
     for got, want in zip(_analytic(*args), _automatic(*args), strict=True):
@@ -68,8 +68,8 @@ def test_jacobians_are_the_automatic_ones(robot):
 
 
 @pytest.mark.slow
-def test_a_joint_with_coordinates_of_its_own_is_another_in_other_words():
-    """Both joints of the user roll the same shank: their efforts are one another's, `tau_v = tau_angle dangle/dv`."""
+def test_dynamics_do_not_depend_on_joint_coordinates():
+    """Two joints describe the same motion in different coordinates: `tau_v = tau_angle dangle/dv`."""
     rng = np.random.default_rng(0)
     angle, rate, second = 0.4, -0.8, 0.3
     one, other = _series(OnCircle()).build(), _series(Stretched()).build()
@@ -84,7 +84,7 @@ def test_a_joint_with_coordinates_of_its_own_is_another_in_other_words():
 
 @pytest.mark.slow
 def test_jacobians_in_single_precision():
-    m = _tied()
+    m = _robot_with_mimicking_joint()
     args = (m, *random_state(m, 1))
     low = jax.tree.map(lambda x: x.astype(jnp.float32), args)
     for x, y in zip(jax.tree.leaves(_analytic(*low)), jax.tree.leaves(_analytic(*args)), strict=True):

@@ -1,4 +1,4 @@
-"""Joint types against robots made of simpler joints, and against Lagrange's equations."""
+"""Joint types against chains of simpler joints, and against Lagrange's equations."""
 
 import jax
 import jax.numpy as jnp
@@ -71,9 +71,9 @@ PAIRS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", PAIRS)
-def test_same_as_simpler_joints(name):
+def test_joints_equal_chains_of_simpler_joints(name):
     ours, simple = (_robot(joints).build() for joints in PAIRS[name])
     q, v, a = _random(ours.nv)
     assert relative_error(_efforts(ours, q, v, a), _efforts(simple, q, v, a)) < TOLERANCE
@@ -81,8 +81,8 @@ def test_same_as_simpler_joints(name):
 
 
 @pytest.mark.slow
-def test_planar_is_two_slides_and_a_turn():
-    """The slides move along fixed axes, the planar joint's velocity is along turned ones."""
+def test_planar_joint_equals_two_prismatic_joints_and_a_revolute_joint():
+    """Prismatic joints move along fixed axes; the velocity of a planar joint is along rotating axes."""
     ours = _robot([Planar()]).build()
     simple = _robot([Prismatic((1, 0, 0)), Prismatic((0, 1, 0)), Revolute((0, 0, 1))]).build()
     q, v, a = _random(ours.nv)
@@ -95,7 +95,7 @@ def test_planar_is_two_slides_and_a_turn():
 
 
 @pytest.mark.slow
-def test_screw_is_a_slide_geared_to_a_turn():
+def test_helical_joint_equals_a_prismatic_joint_that_mimics_a_revolute_joint():
     ours = _robot([Helical(AXIS, 0.3)]).build()
     geared = _robot([Revolute(AXIS), Prismatic(AXIS)]).add_mimic("l1_joint", "l0_joint", ratio=0.3).build()
     q, v, a = _random(ours.nv)
@@ -105,7 +105,7 @@ def test_screw_is_a_slide_geared_to_a_turn():
 
 
 @pytest.mark.slow
-def test_a_geared_slide_is_driven_as_a_screw_is():
+def test_mimicking_prismatic_joint_is_driven_like_a_helical_joint():
     ours = _robot([Helical(AXIS, 0.3)]).build()
     geared = _robot([Revolute(AXIS), Prismatic(AXIS)]).add_mimic("l1_joint", "l0_joint", ratio=0.3).build()
     q, v, a = _random(ours.nv)
@@ -116,7 +116,7 @@ def test_a_geared_slide_is_driven_as_a_screw_is():
 
 
 @pytest.mark.slow
-def test_geared_coordinates_restrict_the_free_ones():
+def test_mimicking_joints_restrict_independent_coordinates():
     """`M = G^T M_full G` and `tau = G^T tau_full(G q + c, G v, G a)` for `q_full = G q + c`."""
     builder = lambda: _robot([Revolute(AXIS), Revolute(OTHER), Cylindrical(AXIS)])
     free = builder().build()
@@ -132,25 +132,25 @@ def test_geared_coordinates_restrict_the_free_ones():
     assert relative_error(forward, a) < TOLERANCE
 
 
-@pytest.mark.slow
+@pytest.mark.slow("0")
 @pytest.mark.parametrize("seed", [0, 1])
-def test_lagrange_joints_that_other_engines_lack(seed):
+def test_lagrange_equations_for_joints_without_other_reference(seed):
     joints = [Custom(jnp.array(AXIS), _screw, 2), Cylindrical(AXIS), Revolute(OTHER)]
     m = _robot(joints).add_mimic("end_joint", "l2_joint", ratio=-0.6, offset=0.1).build()
     q, v, a = _random(m.nv, seed)
     assert relative_error(_efforts(m, q, v, a), _lagrange.efforts(m, q, v, a)) < TOLERANCE
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", [0, 1])
-def test_lagrange_every_joint_type(seed):
+def test_lagrange_equations_for_every_joint_type(seed):
     m = model("every")
     q, v, a, _ = state("every", seed)
     assert relative_error(_efforts(m, q, v, a), _lagrange.efforts(m, q, v, a)) < TOLERANCE
 
 
 @pytest.mark.slow
-def test_energies_every_joint_type():
+def test_energies_for_every_joint_type():
     m = model("every")
     q, v, *_ = state("every")
     kinetic, potential = jax.jit(_lagrange.energies, compiler_options=QUICK)(m, q, jnp.zeros(m.nv), v)

@@ -1,4 +1,4 @@
-"""Derivatives of every function in every leaf: reverse against forward mode and central differences."""
+"""Derivatives of every function with respect to every leaf: reverse mode, forward mode, central differences."""
 
 import functools as ft
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxdyn.joints import Free, Spherical
-from tests.dynamics._cases import QUICK, call, chain, model, moved, state
+from tests.dynamics._cases import QUICK, call, chain, integrate_configuration, model, state
 from tests.dynamics._functions import FUNCTIONS, PASSIVE, scalar
 from tests.oracles import relative_error
 
@@ -17,9 +17,10 @@ FAST = ("rnea", "forward_dynamics")
 
 
 def _case(robot, name):
-    """In the default run, what compiles in seconds."""
+    """A default test if it compiles in seconds."""
     fast = (robot, name) == ("pair", "forward_dynamics")  # which differentiates rnea as well
-    return pytest.param(robot, name, marks=() if fast else pytest.mark.slow)
+    tier = pytest.mark.slow if (robot, name) == ("rare", "forward_dynamics") else pytest.mark.exhaustive
+    return pytest.param(robot, name, marks=() if fast else tier)
 
 
 ROBOTS = ("pair", "rare", "geared", "every")
@@ -46,7 +47,7 @@ def _paths(tree):
 
 
 def _direction(args, seed):
-    """Random tangents of all leaves; infinite limits are held."""
+    """Random tangents of all leaves; zero for infinite limits."""
     rng = np.random.default_rng(seed)
     draw = lambda x: jnp.where(jnp.isfinite(x), jnp.asarray(rng.normal(size=x.shape), x.dtype), 0)
     return jax.tree.map(draw, args)
@@ -67,7 +68,7 @@ def _difference(name, args, direction, h=1e-4):
 
 
 def _check(name, args, seeds=(0, 1), tolerance=1e-7):
-    """One fixed-step difference has a rounding error near 1e-16 / 1e-4 of the values it subtracts."""
+    """A difference with step 1e-4 has a relative rounding error near 1e-16 / 1e-4 of the subtracted values."""
     g = gradient(name)(*args)
     for path, x in _paths(g):
         assert np.isfinite(np.asarray(x)).all(), path
@@ -75,11 +76,12 @@ def _check(name, args, seeds=(0, 1), tolerance=1e-7):
         d = _direction(args, seed)
         reverse, forward = _dot(g, d), float(tangent(name)(args, d))
         scale = np.sqrt(_dot(g, g) * _dot(d, d) / len(jax.tree.leaves(d))) + abs(float(value(name)(*args)))
-        assert abs(reverse - forward) < 1e-10 * scale
-        assert abs(reverse - _difference(name, args, d)) < tolerance * scale
+        assert abs(reverse - forward) <= 1e-10 * scale
+        assert abs(reverse - _difference(name, args, d)) <= tolerance * scale
     return g
 
 
+@pytest.mark.slow
 @cases
 def test_reverse_forward_and_differences_agree(robot, name):
     _check(name, (model(robot), *state(robot)))
@@ -87,7 +89,7 @@ def test_reverse_forward_and_differences_agree(robot, name):
 
 @cases
 def test_each_leaf(robot, name):
-    """Leaf by leaf, so that none hides behind another: a direction in that leaf alone."""
+    """Directions in one leaf at a time, so that no error hides behind a larger derivative."""
     args = (model(robot), *state(robot))
     g = gradient(name)(*args)
     tree = jax.tree.structure(args)
@@ -102,8 +104,8 @@ def test_each_leaf(robot, name):
 
 
 @pytest.mark.parametrize(("robot", "name"), [_case(r, n) for r in ROBOTS for n in FAST])
-def test_no_silent_zero(robot, name):
-    """Both read the whole robot: no leaf but those of the passive forces may be without effect."""
+def test_no_leaf_has_a_zero_derivative(robot, name):
+    """Both functions depend on all leaves but those of the passive forces."""
     args = (model(robot), *state(robot))
     for path, x in _paths(gradient(name)(*args)):
         if not x.size:
@@ -112,10 +114,12 @@ def test_no_silent_zero(robot, name):
         assert np.any(np.asarray(x) != 0) != free, path
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["rnea", *(pytest.param(x, marks=pytest.mark.slow) for x in FUNCTIONS if x != "rnea")])
-def test_vmap_is_a_loop(name):
-    """Over states with a shared robot, and over robots with a shared state."""
+@pytest.mark.slow("rnea")
+@pytest.mark.parametrize(
+    "name", ["rnea", *(pytest.param(x, marks=pytest.mark.exhaustive) for x in FUNCTIONS if x != "rnea")]
+)
+def test_vmap_equals_a_loop(name):
+    """For states with a shared robot, and for robots with a shared state."""
     m = model("pair")
     f = FUNCTIONS[name]
     states = [state("pair", k) for k in range(3)]
@@ -134,9 +138,9 @@ def test_vmap_is_a_loop(name):
             assert relative_error(got[k], want) < 1e-10
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_gradients_of_a_batch():
-    """The gradient of each sample, and of their sum in the shared robot."""
+    """Gradients of each sample, and of the sum with respect to the shared robot."""
     m = model("every")
     states = [state("every", k) for k in range(3)]
     batch = jax.tree.map(lambda *x: jnp.stack(x), *states)
@@ -148,9 +152,9 @@ def test_gradients_of_a_batch():
         assert relative_error(got, np.stack(want)) < 1e-10
 
 
-@pytest.mark.slow
-def test_a_batch_of_no_round_size():
-    """135 samples: blocks of lanes with padding, compiled as users do; each is the sample alone."""
+@pytest.mark.exhaustive
+def test_batch_size_that_needs_padding():
+    """135 samples need padded blocks of lanes; each result equals that of the single sample."""
     m = model("pair")
     states = [state("pair", k) for k in range(5)]
     batch = jax.tree.map(lambda *x: jnp.concatenate([jnp.stack(x)] * 27), *states)
@@ -188,7 +192,7 @@ def _half_turn(m, s):
 
 
 def _aligned(m, s):
-    """All axes along z, or x for the second of a universal joint; no offsets, no turns."""
+    """All axes along z, or x for the second axis of a universal joint, without offsets and rotations."""
 
     def axis(path, x):
         name = jax.tree_util.keystr(path)
@@ -208,7 +212,7 @@ def _aligned(m, s):
 
 
 def _weightless(m, s):
-    """Links without mass and inertia, one of them a leaf of the tree; their rotors keep M regular."""
+    """Links without mass and inertia, one of them a leaf of the tree; armatures keep M regular."""
     rows = jnp.array([1, m.num_links // 2, m.num_links - 1])
     return eqx.tree_at(
         lambda m: (m.links.mass, m.links.inertia),
@@ -236,10 +240,10 @@ def test_singular_points(robot, point, name):
     _check(name, (m, *s), seeds=(0,))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("point", POINTS, ids=lambda f: f.__name__.strip("_"))
 @pytest.mark.parametrize("name", [x for x in FUNCTIONS if x not in FAST])
-def test_singular_points_of_the_rest(point, name):
+def test_singular_points_of_other_functions(point, name):
     m, s = point(model("every"), state("every"))
     _check(name, (m, *s), seeds=(0,))
 
@@ -247,10 +251,10 @@ def test_singular_points_of_the_rest(point, name):
 # --- derivative functions ----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("robot", ["every", "geared"])
-def test_analytic_derivatives_are_those_of_the_functions(robot):
-    """Joint types that Pinocchio lacks too: `dq` in the tangent space, against `integrate`."""
+def test_analytic_derivatives_equal_derivatives_of_the_functions(robot):
+    """Includes joint types that Pinocchio lacks: `dq` in the tangent space of `integrate`."""
     m, (q, v, a, e) = model(robot), state(robot)
     inverse = call("rnea_derivatives", m, q, v, a, e)
     forward = call("forward_dynamics_derivatives", m, q, v, a, e)
@@ -259,7 +263,7 @@ def test_analytic_derivatives_are_those_of_the_functions(robot):
         dq, dv, da = (jnp.asarray(rng.normal(size=m.nv)) for _ in range(3))
 
         def path(s, name, dq=dq, dv=dv, da=da):
-            return np.asarray(call(name, m, moved(m, q, s * dq), v + s * dv, a + s * da, e))
+            return np.asarray(call(name, m, integrate_configuration(m, q, s * dq), v + s * dv, a + s * da, e))
 
         for name, got in (
             ("rnea", inverse.dq @ dq + inverse.dv @ dv + inverse.da @ da),
@@ -270,7 +274,14 @@ def test_analytic_derivatives_are_those_of_the_functions(robot):
             assert relative_error(got, want) < 1e-8  # the difference's own rounding
 
 
-@pytest.mark.slow
+@pytest.mark.slow(
+    "any-rnea-pair",
+    "any-forward_dynamics-pair",
+    "rest-rnea-pair",
+    "rest-forward_dynamics-pair",
+    "half_turn-rnea-pair",
+    "half_turn-forward_dynamics-pair",
+)
 @pytest.mark.parametrize("robot", ["pair", "every"])
 @pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
 @pytest.mark.parametrize("point", [lambda m, s: (m, s), _at_rest, _half_turn], ids=["any", "rest", "half_turn"])
@@ -300,6 +311,17 @@ def _hessian_product(name):
 
 
 @pytest.mark.slow
+def test_jacobian_of_one_state_by_reverse_mode():
+    """`jax.jacrev` pulls a batch of cotangents back through an unbatched value, for the robot and the state."""
+    args = (model("pair"), *state("pair"))
+    leaves, tree = jax.tree.flatten(args)
+    f = lambda leaves: FUNCTIONS["forward_dynamics"](*tree.unflatten(leaves))
+    backward, forward = (jax.jit(d(f), compiler_options=QUICK)(leaves) for d in (jax.jacrev, jax.jacfwd))
+    for got, want in zip(backward, forward, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.exhaustive
 def test_reverse_over_reverse():
     m, s = model("every"), state("every")
     args = (m, *s)
@@ -314,17 +336,17 @@ def test_reverse_over_reverse():
         assert np.abs(np.asarray(x - y)).max(initial=0) < 1e-9 * scale, path
 
 
-def test_length_of_a_quaternion_leaf_does_not_matter():
-    """A placement's quaternion of any length is the same rotation: the derivative along itself is zero."""
+def test_norm_of_a_quaternion_leaf_has_no_effect():
+    """The norm of a placement's quaternion has no effect: the derivative along the quaternion is zero."""
     m, s = model("pair"), state("pair")
     g = gradient("forward_dynamics")(m, *s)[0]
-    along = np.einsum("ni,ni->n", g.placements.rotation, m.placements.rotation)
-    assert np.abs(along).max() < 1e-10 * np.abs(np.asarray(g.placements.rotation)).max()
+    radial = np.einsum("ni,ni->n", g.placements.rotation, m.placements.rotation)
+    assert np.abs(radial).max() < 1e-10 * np.abs(np.asarray(g.placements.rotation)).max()
 
 
 @pytest.mark.slow
-def test_gradient_through_assembly():
-    """A robot built inside the differentiated function carries the derivative of a length."""
+def test_gradient_through_model_construction():
+    """A robot built inside the differentiated function has derivatives with respect to a length."""
 
     def effort(length):
         m = chain(3, spread=length)

@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from tests.dynamics._cases import QUICK, TOLERANCE, along, call, jitted, model, state, without_armature
+from tests.dynamics._cases import QUICK, TOLERANCE, call, derivative_along, jitted, model, state, without_armature
 from tests.oracles import relative_error
 
-slow = lambda x: pytest.param(x, marks=pytest.mark.slow)
-robots = pytest.mark.parametrize("robot", [slow("single"), slow("tree"), slow("every"), "pair", slow("geared")])
-rigid = pytest.mark.parametrize("robot", [slow("single"), slow("tree"), slow("every"), "pair"])  # without gears
+exhaustive = lambda x: pytest.param(x, marks=pytest.mark.exhaustive)
+robots = pytest.mark.parametrize(
+    "robot", [exhaustive("single"), exhaustive("tree"), exhaustive("every"), "pair", exhaustive("geared")]
+)
+rigid = pytest.mark.parametrize(
+    "robot", [exhaustive("single"), exhaustive("tree"), exhaustive("every"), "pair"]
+)  # without gears
 quick = ft.partial(jax.jit, compiler_options=QUICK)
 
 
@@ -32,10 +36,10 @@ def _crba_solve(m, q, v, tau, external):
     return jd.forward_dynamics(m, q, v, tau, external, method=jd.crba_solve)
 
 
-_energy_rate = along(lambda m, q, v: jd.kinetic_energy(m, q, v) + jd.potential_energy(m, q))
-_mass_rate = along(lambda m, q, v: jd.mass_matrix(m, q))
-_momentum_rate = along(lambda m, q, v: jd.momentum(m, q, v))
-_centroidal_rate = along(lambda m, q, v: jd.centroidal_momentum_matrix(m, q))
+_energy_rate = derivative_along(lambda m, q, v: jd.kinetic_energy(m, q, v) + jd.potential_energy(m, q))
+_mass_rate = derivative_along(lambda m, q, v: jd.mass_matrix(m, q))
+_momentum_rate = derivative_along(lambda m, q, v: jd.momentum(m, q, v))
+_centroidal_rate = derivative_along(lambda m, q, v: jd.centroidal_momentum_matrix(m, q))
 
 
 @quick
@@ -43,6 +47,7 @@ def _potential_gradient(m, q):
     return jax.grad(lambda dq: jd.potential_energy(m, jd.integrate(m, q, dq)))(jnp.zeros(m.nv))
 
 
+@pytest.mark.slow
 @robots
 def test_mass_matrix_is_symmetric_positive_definite(robot):
     mass = np.asarray(call("mass_matrix", model(robot), state(robot)[0]))
@@ -68,6 +73,7 @@ def test_equation_of_motion(robot):
     assert relative_error(velocity + call("gravity_forces", m, q), bias) < TOLERANCE
 
 
+@pytest.mark.slow
 @robots
 def test_forward_dynamics_inverts_inverse_dynamics(robot):
     m, (q, v, tau, e) = model(robot), state(robot)
@@ -75,13 +81,14 @@ def test_forward_dynamics_inverts_inverse_dynamics(robot):
     assert relative_error(call("rnea", m, q, v, a, e), tau) < TOLERANCE
 
 
+@pytest.mark.slow
 @robots
-def test_two_routes_of_forward_dynamics_agree(robot):
+def test_aba_and_crba_agree(robot):
     args = (model(robot), *state(robot))
     assert relative_error(_crba_solve(*args), call("forward_dynamics", *args)) < TOLERANCE
 
 
-@pytest.mark.slow
+@pytest.mark.slow("pair")
 @robots
 def test_power_balance(robot):
     """`d(T + U)/dt = tau . v + sum of external wrench . velocity`."""
@@ -98,8 +105,9 @@ def _velocities(m, q, v):
     return jnp.stack([jd.frame_velocity(m, q, v, name) for name in m.link_names])
 
 
+@pytest.mark.slow
 @robots
-def test_coriolis_matrix_makes_mass_rate_skew(robot):
+def test_mass_rate_minus_twice_the_coriolis_matrix_is_skew(robot):
     m, (q, v, *_) = model(robot), state(robot)
     rate = _mass_rate(m, q, v, v, v)
     c = call("coriolis_matrix", m, q, v)
@@ -108,8 +116,8 @@ def test_coriolis_matrix_makes_mass_rate_skew(robot):
 
 
 @robots
-@pytest.mark.slow
-def test_christoffel_symbols_give_the_coriolis_matrix(robot):
+@pytest.mark.exhaustive
+def test_coriolis_matrix_from_christoffel_symbols(robot):
     """`C_ij = sum of G_ijk v_k`."""
     m, (q, v, *_) = model(robot), state(robot)
     off = call("christoffel_symbols", m, q) @ v - call("coriolis_matrix", m, q, v)
@@ -118,7 +126,7 @@ def test_christoffel_symbols_give_the_coriolis_matrix(robot):
 
 
 @pytest.mark.parametrize("robot", ["based", "geared"])
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_christoffel_symbols_of_the_first_kind(robot):
     """`(dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2` where the velocities are rates of coordinates."""
     m, q = model(robot), state(robot)[0]
@@ -128,7 +136,7 @@ def test_christoffel_symbols_of_the_first_kind(robot):
 
 
 @robots
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_gravity_is_the_gradient_of_potential_energy(robot):
     m, q = model(robot), state(robot)[0]
     assert relative_error(call("gravity_forces", m, q), _potential_gradient(m, q)) < TOLERANCE
@@ -142,9 +150,9 @@ def test_kinetic_energy_is_the_quadratic_form_of_the_mass_matrix(robot):
 
 
 @robots
-@pytest.mark.slow
+@pytest.mark.slow("pair")
 def test_momentum_rate_is_the_external_wrench(robot):
-    """Weight, external wrenches and what the joints at the world transmit, about the world's origin."""
+    """Weight, external wrenches and the reactions of joints at the world, about the world's origin."""
     m = without_armature(model(robot))
     q, v, a, e = state(robot)
     poses = call("forward_kinematics", m, q)
@@ -165,7 +173,8 @@ def test_momentum_rate_is_the_external_wrench(robot):
     assert relative_error(_momentum_rate(m, q, v, v, a), total) < TOLERANCE
 
 
-def test_free_robot_in_empty_space_keeps_its_momentum():
+@pytest.mark.slow
+def test_momentum_of_a_free_robot_is_conserved():
     m = without_armature(model("pair"))
     m = eqx.tree_at(lambda m: m.gravity, m, jnp.zeros(3))
     q, v, tau, e = state("pair")
@@ -176,7 +185,7 @@ def test_free_robot_in_empty_space_keeps_its_momentum():
 
 
 @robots
-@pytest.mark.slow
+@pytest.mark.slow("pair")
 def test_centroidal_momentum(robot):
     """`A v` is the momentum about the centre of mass; the rate of A is the derivative along v."""
     m, (q, v, *_) = model(robot), state(robot)
@@ -190,7 +199,7 @@ def test_centroidal_momentum(robot):
 
 @robots
 def test_inertial_regressor(robot):
-    """`Y(q, v, a) pi + armature a = rnea(q, v, a)`, with the armature of geared joints as it is."""
+    """`Y(q, v, a) pi + armature a = rnea(q, v, a)`, also for robots with mimicking joints."""
     m, (q, v, a, _) = without_armature(model(robot)), state(robot)
     parameters = call("inertial_parameters", m)
     tau = call("rnea", m, q, v, a, jnp.zeros((m.num_links, 6)))
@@ -210,7 +219,7 @@ def test_inertial_parameters():
 
 @rigid
 def test_joint_reactions(robot):
-    """Motor and bearing add up; the bearing does no work; the efforts are those of inverse dynamics."""
+    """Motor and bearing wrenches add up, bearings do no work, and efforts equal inverse dynamics."""
     m, (q, v, a, e) = model(robot), state(robot)
     reactions = call("joint_reactions", m, q, v, a, e)
     assert relative_error(reactions.motor + reactions.bearing, reactions.wrench) < TOLERANCE
@@ -229,7 +238,7 @@ def test_joint_reactions(robot):
 
 @robots
 def test_joint_power_is_effort_times_velocity(robot):
-    """Where joints mimic others, each effort works at its own joint's velocity, and rotors count once."""
+    """With mimicking joints, each effort does work at the velocity of its joint; armatures count once."""
     m, (q, v, a, e) = model(robot), state(robot)
     reactions = call("joint_reactions", m, q, v, a, e)
     tau = call("rnea", m, q, v, a, e)
@@ -238,10 +247,10 @@ def test_joint_power_is_effort_times_velocity(robot):
     assert relative_error(reactions.power.sum(), tau @ v) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["pair", slow("tree"), slow("every")])
-@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["pair", exhaustive("tree"), exhaustive("every")])
+@pytest.mark.exhaustive
 def test_task_space_dynamics(robot):
-    """`Lambda^-1 = J M^-1 J^T`; a task force moves the frame as Lambda and eta say."""
+    """`Lambda^-1 = J M^-1 J^T`; the acceleration under a task force follows from Lambda and eta."""
     m, (q, v, *_), name = model(robot), state(robot), "f0"
     task = quick(jd.task_space_dynamics, static_argnums=3)(m, q, v, name)
     j = np.asarray(_frame_jacobian(m, q, name))
@@ -260,7 +269,7 @@ _frame_acceleration = quick(lambda m, q, v, a, name: jd.frame_acceleration(m, q,
 
 @robots
 def test_passive_forces_dissipate(robot):
-    """Without springs they take power at every velocity, and are none at rest."""
+    """Without springs their power is negative at every velocity, and they vanish at rest."""
     m, (q, v, *_) = model(robot), state(robot)
     m = eqx.tree_at(lambda m: m.properties.stiffness, m, jnp.zeros(m.nv))
     assert float(call("passive_forces", m, q, v) @ v) < 0
@@ -272,7 +281,7 @@ def test_passive_forces_dissipate(robot):
 
 
 @robots
-def test_springs_pull_towards_their_rest(robot):
+def test_springs_act_towards_their_rest_position(robot):
     m = model(robot)
     at_rest = call("passive_forces", m, m.properties.rest, jnp.zeros(m.nv))
     assert np.abs(np.asarray(at_rest)).max() < TOLERANCE
@@ -282,8 +291,8 @@ def test_springs_pull_towards_their_rest(robot):
     assert relative_error(pull, -m.properties.stiffness * push) < TOLERANCE
 
 
-def test_method_is_a_function_of_any_author():
-    """Forward dynamics runs what it is given: a user's own route takes the place of `aba`."""
+def test_forward_dynamics_with_a_user_defined_method():
+    """A user-defined method takes the place of `aba`."""
     m, (q, v, tau, e) = model("single"), state("single")
 
     @jax.jit

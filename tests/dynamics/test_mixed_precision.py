@@ -1,4 +1,4 @@
-"""A state in another precision than the robot's: results have the finer one."""
+"""A state and a robot in different precisions: results have the higher one."""
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +22,9 @@ ALL = {**{x: FUNCTIONS[x] for x in NAMES}, **KINEMATICS}
 _low = lambda args: jax.tree.map(lambda x: x.astype(jnp.float32), args)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
-def test_types_are_those_of_the_finer_one(name):
+def test_results_have_the_higher_precision(name):
     m, s = model("single"), state("single")
     for args in ((m, *_low(s)), (_low(m), *s)):
         for x in jax.tree.leaves(jax.eval_shape(ALL[name], *args)):
@@ -31,7 +32,7 @@ def test_types_are_those_of_the_finer_one(name):
 
 
 @pytest.mark.slow
-def test_numbers_are_those_of_the_coarser_one():
+def test_errors_are_those_of_the_lower_precision():
     f = jax.jit(
         lambda *args: [ALL[x](*args) for x in ("mass_matrix", "center_of_mass_jacobian")], compiler_options=QUICK
     )

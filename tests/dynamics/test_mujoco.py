@@ -1,4 +1,4 @@
-"""What MuJoCo computes too: mass matrix, bias, inverse and forward dynamics, passive forces, energy."""
+"""Mass matrix, bias, inverse and forward dynamics, passive forces and energy against MuJoCo."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -56,7 +56,7 @@ def test_energies_and_momentum():
 
 
 def test_passive_forces():
-    """Damping and the springs of single joints; MuJoCo's Coulomb friction is a constraint, so without it."""
+    """Damping and springs of joints with one coordinate, without Coulomb friction, a constraint in MuJoCo."""
     m, (q, v, *_) = model("mujoco"), state("mujoco")
     m = eqx.tree_at(lambda m: m.properties.friction, m, jnp.zeros(m.nv))
     data = to_mujoco(m).set(q, v)
@@ -69,7 +69,7 @@ def test_passive_forces():
     assert relative_error(np.asarray(ours)[scalar], data.qfrc_passive[scalar]) < TOLERANCE
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("n", "floating"), [(1, False), (3, True), (8, False), (20, True), (50, False)])
 def test_sweep(n, floating):
     m = random_model(n, n, kinds=MUJOCO_KINDS, floating=floating, fixed_fraction=0.1)

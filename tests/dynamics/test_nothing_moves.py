@@ -1,4 +1,4 @@
-"""A model in which nothing moves has dynamics too: empty ones."""
+"""The dynamics of a model without moving joints have empty results."""
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ def test_empty_results(rock, f):
     assert all(x.shape in ((0,), (0, 0)) for x in jax.tree.leaves(f(rock, EMPTY, EMPTY, EMPTY)))
 
 
-def test_matrices_are_empty_and_the_weight_is_there(rock):
+def test_matrices_are_empty_and_reactions_contain_the_weight(rock):
     assert jd.mass_matrix(rock, EMPTY).shape == (0, 0)
     assert jax.jit(jd.inertial_regressor)(rock, EMPTY, EMPTY, EMPTY).shape == (0, 10)
     wrench = jax.jit(jd.joint_reactions)(rock, EMPTY, EMPTY, EMPTY).wrench[0]

@@ -1,4 +1,4 @@
-"""Every quantity that Pinocchio computes too, on random trees: 1e-10 relative in float64."""
+"""All quantities that Pinocchio computes, on random trees, to a relative error of 1e-10 in float64."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +16,7 @@ def _world_momentum(o, q, v):
 
 
 def _energy(o, q, v):
-    # the rotors' share is added here: releases of Pinocchio differ in whether theirs counts it
+    # the energy of the rotors is added here, since not all releases of Pinocchio include it
     pin.forwardKinematics(o.model, o.data, q, v)
     bodies = [0.5 * o.data.v[i].dot(o.model.inertias[i] * o.data.v[i]) for i in range(1, o.model.njoints)]
     return sum(bodies) + 0.5 * v @ (o.model.armature * v)
@@ -28,12 +28,12 @@ def _velocity_forces(o, q, v):
 
 
 def _wrenches(o, q, v, a, ext):
-    """Wrench through the joint of each moving body, in its axes."""
+    """Wrench through the joint of each moving body, in body axes."""
     pin.rnea(o.model, o.data, q, v, a, ext)
     return np.array([swap(o.data.f[i].vector) for i in range(1, o.model.njoints)])
 
 
-def _moving(m):
+def _moving_links(m):
     return np.array(m.topology.bodies)
 
 
@@ -76,7 +76,7 @@ QUANTITIES = {
         lambda o, q, v, a, e: o.columns_back(swap(pin.ccrba(o.model, o.data, q, v).T).T),
     ),
     "joint_reactions": (
-        lambda m, q, v, a, e: call("joint_reactions", m, q, v, a, e).wrench[_moving(m)],
+        lambda m, q, v, a, e: call("joint_reactions", m, q, v, a, e).wrench[_moving_links(m)],
         _wrenches,
     ),
 }
@@ -89,28 +89,28 @@ def _compare(m, q, v, a, e, name):
     assert relative_error(ours(m, q, v, a, e), want) < TOLERANCE
 
 
-slow = lambda *x: pytest.param(*x, marks=pytest.mark.slow)
-#: what a heavy link that is fixed to the world would change if it were counted
+exhaustive = lambda *x: pytest.param(*x, marks=pytest.mark.exhaustive)
+#: quantities that would be wrong if a heavy link fixed to the world were counted
 WEIGHED = ("potential_energy", "centroidal_momentum_matrix", "momentum")
-ON_A_BASE = [("based", x) if x == "centroidal_momentum_matrix" else slow("based", x) for x in WEIGHED]
+ON_A_BASE = [("based", x) if x == "centroidal_momentum_matrix" else exhaustive("based", x) for x in WEIGHED]
 
 
 @pytest.mark.parametrize(
     ("robot", "name"),
-    [*(("pair", x) for x in QUANTITIES), *ON_A_BASE, *(slow(r, x) for r in ("arm", "tree") for x in QUANTITIES)],
+    [*(("pair", x) for x in QUANTITIES), *ON_A_BASE, *(exhaustive(r, x) for r in ("arm", "tree") for x in QUANTITIES)],
 )
 def test_quantity(robot, name):
     _compare(model(robot), *state(robot), name)
 
 
-@pytest.mark.parametrize("robot", ["pair", slow("arm"), slow("tree")])
+@pytest.mark.parametrize("robot", ["pair", exhaustive("arm"), exhaustive("tree")])
 def test_mass_matrix(robot):
     q = state(robot)[0]
     want = to_pinocchio(model(robot)).mass_matrix(q)
     assert relative_error(call("mass_matrix", model(robot), q), want) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["based", slow("constant")])
+@pytest.mark.parametrize("robot", ["based", exhaustive("constant")])
 def test_rate_of_the_centroidal_momentum_matrix(robot):
     m, (q, v, *_) = model(robot), state(robot)
     o = to_pinocchio(m)
@@ -118,7 +118,7 @@ def test_rate_of_the_centroidal_momentum_matrix(robot):
     assert relative_error(call("centroidal_momentum_matrix_derivative", m, q, v), want) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["arm", slow("constant")])
+@pytest.mark.parametrize("robot", ["arm", exhaustive("constant")])
 def test_derivatives_of_inverse_dynamics(robot):
     m, (q, v, a, e) = model(robot), state(robot)
     o = to_pinocchio(m)
@@ -129,7 +129,7 @@ def test_derivatives_of_inverse_dynamics(robot):
     assert relative_error(d.da, o.mass_matrix(q)) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["arm", slow("constant")])
+@pytest.mark.parametrize("robot", ["arm", exhaustive("constant")])
 def test_derivatives_of_forward_dynamics(robot):
     m, (q, v, tau, e) = model(robot), state(robot)
     o = to_pinocchio(m)
@@ -141,7 +141,7 @@ def test_derivatives_of_forward_dynamics(robot):
     assert relative_error(d.dtau, o.matrix_back(inverse)) < TOLERANCE
 
 
-@pytest.mark.parametrize("robot", ["arm", slow("bare")])
+@pytest.mark.parametrize("robot", ["arm", exhaustive("bare")])
 def test_inertial_regressor(robot):
     """Pinocchio's order of the inertia is xx xy yy xz yz zz, and its bodies are joints."""
     m, (q, v, a, _) = model(robot), state(robot)
@@ -163,7 +163,19 @@ SWEEP = [
 ]
 
 
-@pytest.mark.slow
+def _refined_accelerations(o, mass, q, v, tau, external):
+    """Pinocchio's articulated-body algorithm, and one step of iterative refinement with its own inverse dynamics.
+
+    On a floating chain of 50 links the recursion alone misses efforts of 1e4 N m by 7e-9 N m, which with the least
+    eigenvalue of M, 0.04, is a relative error of 4e-10 in the accelerations: more than rounding of the data explains.
+    """
+    state, wrenches = (o.q(q), o.v(v)), o.external(external)
+    a = o.v_back(pin.aba(o.model, o.data, *state, o.v(tau), wrenches)).copy()
+    residual = np.asarray(tau) - o.v_back(pin.rnea(o.model, o.data, *state, o.v(a), wrenches))
+    return a + np.linalg.solve(mass, residual)
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("n", "floating", "branching", "seed"), SWEEP)
 def test_sweep(n, floating, branching, seed):
     m = random_model(
@@ -183,11 +195,11 @@ def test_sweep(n, floating, branching, seed):
     assert relative_error(call("mass_matrix", m, q), mass) < TOLERANCE
     # a mass matrix with a condition number above 1e5 costs as many digits of the accelerations
     tolerance = max(TOLERANCE, 1e-15 * np.linalg.cond(mass))
-    want = o.v_back(pin.aba(o.model, o.data, o.q(q), o.v(v), o.v(a), o.external(e)))
+    want = _refined_accelerations(o, mass, q, v, a, e)
     assert relative_error(call("forward_dynamics", m, q, v, a, e), want) < tolerance
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", PINOCCHIO_KINDS)
 def test_each_kind(kind):
     m = random_model(5, 4, kinds=(kind,))
@@ -196,7 +208,7 @@ def test_each_kind(kind):
         _compare(m, *args, name)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("floating", [False, True])
 def test_quantity_on_a_large_tree(name, floating):
@@ -204,10 +216,10 @@ def test_quantity_on_a_large_tree(name, floating):
     _compare(m, *random_state(m, 1), name)
 
 
-def test_zero_velocity_and_acceleration_are_statics():
+def test_inverse_dynamics_at_rest_equals_gravity_forces():
     m, (q, *_) = model("pair"), state("pair")
     zero = jnp.zeros(m.nv)
-    still = call("rnea", m, q, zero, zero, jnp.zeros((m.num_links, 6)))
+    statics = call("rnea", m, q, zero, zero, jnp.zeros((m.num_links, 6)))
     o = to_pinocchio(m)
     want = o.v_back(pin.computeGeneralizedGravity(o.model, o.data, o.q(q)))
-    assert relative_error(still, want) < TOLERANCE
+    assert relative_error(statics, want) < TOLERANCE

@@ -1,4 +1,4 @@
-"""What joints carry where their own axes line up."""
+"""Joint reactions in gimbal lock."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,8 +11,8 @@ from tests.oracles import random_inertia, random_state, relative_error
 
 
 @pytest.mark.slow
-def test_a_locked_gimbal_leaves_the_other_joints_alone():
-    """At `q1 = pi/2` the first and last axis of z-y-x angles are one: the motor gives the moments about two axes."""
+def test_gimbal_lock_does_not_affect_other_joints():
+    """At `q1 = pi/2` the first and last axis of z-y-x angles coincide: the motor exerts moments about two axes."""
     rng = np.random.default_rng(0)
     builder = ModelBuilder()
     builder.add_link("arm", "world", Revolute((0.3, 0.2, 1.0)), random_inertia(rng))
@@ -27,7 +27,7 @@ def test_a_locked_gimbal_leaves_the_other_joints_alone():
     for i, name in enumerate(m.joint_names):
         view = m.joint(name)
         s = np.asarray(view.joint.subspace(q[view.q]))
-        along = s @ np.linalg.pinv(s, rcond=1e-8)
+        projector = s @ np.linalg.pinv(s, rcond=1e-8)
         assert np.linalg.matrix_rank(s, tol=1e-8) == (2 if name == "ball_joint" else 1)
-        assert relative_error(r.motor[i], along @ np.asarray(r.wrench[i])) < TOLERANCE
+        assert relative_error(r.motor[i], projector @ np.asarray(r.wrench[i])) < TOLERANCE
         assert np.abs(s.T @ np.asarray(r.bearing[i])).max() < TOLERANCE * np.abs(np.asarray(r.wrench[i])).max()

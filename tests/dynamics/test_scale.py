@@ -1,4 +1,4 @@
-"""Size: compile time, run time and memory as the robot grows; one trace for one shape."""
+"""Compile time, run time and memory over the number of links; one trace per structure."""
 
 import time
 
@@ -31,7 +31,7 @@ def _best_time(f, args, repeats=7):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
-def test_a_thousand_links_compile_at_once_and_run_in_linear_time(name):
+def test_compile_time_is_constant_and_run_time_linear_in_links(name):
     args = _arguments(1000)
     start = time.process_time()
     f = jax.jit(FUNCTIONS[name]).lower(*args).compile()
@@ -61,14 +61,14 @@ def _gradient_memory(name, n):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
 def test_memory_of_reverse_mode_is_linear_in_links(name):
-    """Each further link takes the same: doubling the links may not more than double the growth by much."""
+    """Each further link needs the same memory: doubling the links about doubles the growth."""
     small, middle, large = (_gradient_memory(name, n) for n in (100, 200, 400))
     growth = (large - middle) / max(middle - small, 1)
     assert growth < 2.5  # 2 is linear, 4 quadratic
     assert large / 400 < 64 * 1024  # bytes a link
 
 
-def _counted(f):
+def _count_traces(f):
     count = [0]
 
     def g(*args):
@@ -81,9 +81,9 @@ def _counted(f):
 @pytest.mark.parametrize(
     "name", ["forward_dynamics", *(pytest.param(x, marks=pytest.mark.slow) for x in ("rnea", "mass_matrix"))]
 )
-def test_one_trace_for_one_shape(name):
-    """Other numbers, a rebuilt robot and edited leaves are the same program."""
-    f, count = _counted(FUNCTIONS[name])
+def test_models_of_one_structure_are_traced_once(name):
+    """Other numbers, a rebuilt robot and edited leaves run the same program."""
+    f, count = _count_traces(FUNCTIONS[name])
     args = (model("arm"), *state("arm"))
     f(*args)
     f(model("arm"), *state("arm", 1))
@@ -96,14 +96,14 @@ def test_one_trace_for_one_shape(name):
 
 
 def test_weak_types_do_not_compile_twice():
-    """What the library returns can be fed back: a step of integration keeps shapes, types and strength."""
+    """A step of integration preserves shapes, types and weak types, so that its result can be its argument."""
     m = model("arm")
 
     def step(m, q, v):
         a = jd.forward_dynamics(m, q, v, -v)
         return jd.integrate(m, q, v * 1e-3), v + 1e-3 * a
 
-    f, count = _counted(step)
+    f, count = _count_traces(step)
     q, v = jd.neutral(m), jnp.zeros(m.nv)
     for _ in range(3):
         q, v = f(m, q, v)
@@ -112,7 +112,7 @@ def test_weak_types_do_not_compile_twice():
 
 
 def test_models_of_one_topology_share_a_program():
-    f, count = _counted(FUNCTIONS["rnea"])
+    f, count = _count_traces(FUNCTIONS["rnea"])
     for spread in (0.1, 0.2):
         m = chain(4, spread=spread)
         f(m, *(jnp.ones(4),) * 3, jnp.zeros((4, 6)))

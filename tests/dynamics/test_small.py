@@ -1,4 +1,4 @@
-"""Robots of one joint as constants of a compiled function, which XLA folds as far as it can."""
+"""Robots with one joint as constants of a compiled function, subject to constant folding by XLA."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,9 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", ["rnea", *(pytest.param(x, marks=pytest.mark.slow) for x in FUNCTIONS if x != "rnea")])
-def test_one_joint_as_a_constant(name):
+@pytest.mark.parametrize(
+    "name", ["rnea", *(pytest.param(x, marks=pytest.mark.exhaustive) for x in FUNCTIONS if x != "rnea")]
+)
+def test_one_joint_robot_as_a_constant(name):
     q = jnp.array([0.3])
     assert_allclose(jax.jit(FUNCTIONS[name])(q), FUNCTIONS[name](q), atol=1e-13)

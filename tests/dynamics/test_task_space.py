@@ -1,4 +1,4 @@
-"""Inertia seen from a frame where its eigenvalues coincide, and where a direction is lost."""
+"""Task-space inertia with repeated eigenvalues, and at a singular configuration."""
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ def _inertia(model, q):
 
 
 @pytest.mark.slow
-def test_the_task_space_of_a_round_body():
+def test_task_space_of_a_free_ball():
     """A free ball: `Lambda = diag(I, m)`, with three equal values twice, and its derivatives in m and in the pose."""
     m = ModelBuilder().add_link("ball", "world", Free(), sphere(0.5, mass=2.0)).build()
     q = jd.neutral(m)

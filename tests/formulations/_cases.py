@@ -1,7 +1,7 @@
-"""Small robots, one a class that formulations cover, and which formulation covers which of them.
+"""Small robots, one for each class that formulations cover, and the robots that each formulation covers.
 
-A robot is added to `_ROBOTS`, a formulation with the names of all robots that it covers to `COVERED`. The numbers of a
-robot depend on a seed, its structure does not: robots of several seeds go through one compiled program.
+Add a robot to `_ROBOTS`, and a formulation with the names of all robots that it covers to `COVERED`. The numbers of a
+robot depend on a seed, its structure does not, so that robots of several seeds share one compiled program.
 """
 
 import functools as ft
@@ -32,7 +32,7 @@ TOLERANCE = 1e-10
 
 
 def _tree(kinds: str, parents=None, *, armature=0.05):
-    """A maker of robots with joints of these kinds in frames turned at random; `parents` of a chain by default."""
+    """A function `seed -> robot` with joints of these types in random frames; by default a chain."""
     names = kinds.split()
     parents = range(-1, len(names) - 1) if parents is None else parents
 
@@ -55,7 +55,7 @@ def _tree(kinds: str, parents=None, *, armature=0.05):
 
 
 def _planar(seed: int) -> Model:
-    """Three hinges with parallel axes of any direction, sense and length, and a turned leaf fixed to the first."""
+    """Three revolute joints with parallel axes of either sense and any norm, and a rotated link fixed to the first."""
     rng = np.random.default_rng([5, seed])
     builder = ModelBuilder(gravity=(1.0, -2.0, -9.0))
     normal, turns = np.array([0.3, -0.5, 0.8]), [np.eye(3)]
@@ -76,8 +76,8 @@ def _planar(seed: int) -> Model:
     return builder.build()
 
 
-def _geared(seed: int) -> Model:
-    """A slide geared to a hinge."""
+def _mimicking(seed: int) -> Model:
+    """A prismatic joint that mimics a revolute joint."""
     rng = np.random.default_rng([12, seed])
     builder = ModelBuilder()
     for name, parent, kind in (("a", "world", "revolute"), ("b", "a", "prismatic")):
@@ -92,8 +92,8 @@ def _geared(seed: int) -> Model:
     return builder.add_mimic("b_joint", "a_joint", ratio=-0.7, offset=0.2).build()
 
 
-def _hinges(seed: int) -> Model:
-    """Two parallel hinges, for what is slow to compile."""
+def _two_parallel_joints(seed: int) -> Model:
+    """Two parallel revolute joints, for functions that compile slowly."""
     rng = np.random.default_rng([8, seed])
     builder = ModelBuilder()
     for name, parent in (("upper", "world"), ("lower", "upper")):
@@ -104,14 +104,14 @@ def _hinges(seed: int) -> Model:
 
 
 _ROBOTS = {
-    "hinges": _hinges,
+    "hinges": _two_parallel_joints,
     "planar": _planar,
     "balls": _tree("spherical_zyx fixed spherical_zyx"),
     "pair": _tree("revolute prismatic"),
     "ball_slide": _tree("spherical prismatic"),
     "tree": _tree("revolute prismatic revolute prismatic", (-1, 0, 0, 2)),
     "floating": _tree("free spherical universal", (-1, 0, 0)),
-    "geared": _geared,
+    "geared": _mimicking,
 }
 
 ROBOTS = tuple(_ROBOTS)
@@ -130,7 +130,7 @@ COVERED: tuple[tuple[AbstractFormulation, tuple[str, ...]], ...] = (
 
 
 def each():
-    """Every formulation with a robot that it covers: two hinges, or what else it does."""
+    """Every formulation with a robot that it covers: two revolute joints, or another."""
     soonest = lambda robots: "hinges" if "hinges" in robots else robots[0]
     return [pytest.param(x, soonest(robots), id=type(x).__name__) for x, robots in COVERED]
 
@@ -149,7 +149,7 @@ def state(name: str, seed: int = 0):
 
 @ft.cache
 def batch(name: str):
-    """Three robots in three states, stacked: `(models, q, v, a, external)`; the last is at rest where q is neutral."""
+    """Three robots in three states, stacked: `(models, q, v, a, external)`; the last is neutral and at rest."""
     models = [model(name, seed) for seed in range(3)]
     states = [state(name, seed) for seed in range(3)]
     rest = (jd.neutral(models[0]), *(jnp.zeros_like(x) for x in states[0][1:3]), states[0][3])

@@ -1,27 +1,20 @@
-"""The code of docs/formulations.md runs, and the page names every formulation."""
-
-import re
-from pathlib import Path
+"""The code of docs/formulations.md runs, and the page lists every formulation."""
 
 import pytest
 
 from jaxdyn import formulations
 from tests.formulations._cases import COVERED
-
-PAGE = Path(__file__).parents[2] / "docs" / "formulations.md"
+from tests.pages import code_blocks, read_page, run_page
 
 
 @pytest.mark.slow
-def test_the_page_runs():
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)
-    assert len(blocks) == 4
-    names: dict = {"__name__": "formulations_page"}
-    for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), names)
+def test_page_runs():
+    assert len(code_blocks("formulations")) == 4
+    run_page("formulations")
 
 
-def test_the_page_names_every_formulation_and_function():
-    text = PAGE.read_text(encoding="utf-8")
+def test_page_lists_every_formulation_and_function():
+    text = read_page("formulations")
     assert [type(f).__name__ for f, _ in COVERED if f"`{type(f).__name__}(" not in text] == []
     public = [n for n, x in vars(formulations).items() if callable(x) and not n.startswith("_") and n[0].islower()]
     # beside `exponential_jacobian`

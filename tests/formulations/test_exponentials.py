@@ -1,4 +1,4 @@
-"""Matrix exponentials against `scipy.linalg.expm`, and their kinematics against that of the package."""
+"""Matrix exponentials against `scipy.linalg.expm`, and their kinematics against `jaxdyn.kinematics`."""
 
 import functools as ft
 
@@ -29,7 +29,7 @@ jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0}
 
 @ft.cache
 def _robot():
-    """A tree of turns, slides and screws with a fixed link; the frame `f0` is carried by some of the joints."""
+    """A tree of revolute, prismatic and helical joints with a fixed link; some of the joints carry the frame `f0`."""
     robots = (random_model(k, 5, kinds=("revolute", "prismatic", "helical"), fixed_fraction=0.2) for k in range(3, 20))
     m = next(m for m in robots if 1 < len(_path(m, "f0")) < m.nv)
     return m, random_state(m, 0)
@@ -50,8 +50,8 @@ def _homogeneous(pose):
 
 
 @pytest.mark.parametrize("turns", [1.0, 0.0])
-def test_exponential_is_that_of_the_matrix(turns):
-    """Equation 4 with `(k x)(k x)`; with `k k^T`, as it is printed, a slide would go twice as far."""
+def test_screw_exponential_equals_the_matrix_exponential(turns):
+    """Equation 4 with `(k x)(k x)`; with `k k^T`, as printed, a translation would be doubled."""
     rng = np.random.default_rng(0)
     k, v = rng.normal(size=(2, 3))
     k = turns * k / np.linalg.norm(k)
@@ -95,7 +95,7 @@ def _theirs(m, q, v, a):
 
 
 @pytest.mark.slow
-def test_kinematics_agree():
+def test_kinematics_equal_those_of_the_package():
     """Pose, Jacobians in both frames, rate, velocities and accelerations in both frames (1 to 13)."""
     m, (q, v, a, _) = _robot()
     *wanted, own_rate = _theirs(m, q, v, a)
@@ -117,7 +117,7 @@ def _factors(m, q):
 
 @pytest.mark.slow
 def test_factors_of_the_jacobian():
-    """The matrices of (5) to (10) have their sizes, and their product is the column of each joint."""
+    """Shapes of the matrices (5) to (10), whose product is the column of each joint."""
     m, (q, *_) = _robot()
     found, columns, jacobian = _factors(m, q)
     path = _path(m, "f0")
@@ -147,10 +147,9 @@ def test_pose_is_a_product_of_matrix_exponentials():
     np.testing.assert_allclose(product @ _homogeneous(start), _homogeneous(Pose(rotation, translation)), atol=1e-13)
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_derivatives_agree():
-    """Gradients of a number made of pose, Jacobian and acceleration, in every leaf and in the state, over a batch."""
+@pytest.mark.exhaustive
+def test_derivatives_equal_those_of_the_package():
+    """Gradients of a scalar of pose, Jacobian and acceleration with respect to all leaves and the state, in a batch."""
     m, _ = _robot()
     q, v, a, _ = map(jnp.stack, zip(random_state(m, 0), random_state(m, 1), strict=True))
 
@@ -171,7 +170,7 @@ def test_derivatives_agree():
 
 
 @pytest.mark.slow
-def test_link_on_the_world_does_not_move():
+def test_link_fixed_to_the_world_has_zero_motion():
     builder = jd.ModelBuilder()
     builder.add_link("post", "world", jd.joints.Fixed(), translation=(1.0, 2.0, 3.0))
     builder.add_link("arm", "post", jd.joints.Revolute((0, 0, 1)), jd.spatial.sphere(0.1, mass=1.0))
@@ -181,7 +180,7 @@ def test_link_on_the_world_does_not_move():
     np.testing.assert_array_equal(exponential_motion(m, one, one, one, "post").base_acceleration, np.zeros(6))
 
 
-def test_other_joints_are_refused():
+def test_uncovered_joints_raise_an_error():
     with pytest.raises(jd.ModelError, match="'l0_joint' is a Free"):
         space_screws(model("floating"))
     q, *_ = state("geared")

@@ -1,4 +1,4 @@
-"""All formulations give the numbers of `rnea`, `mass_matrix` and `forward_dynamics`, and the derivatives of `rnea`."""
+"""All formulations agree with `rnea`, `mass_matrix` and `forward_dynamics`, derivatives included."""
 
 import functools as ft
 import inspect
@@ -22,11 +22,11 @@ DEFAULT = ("TwistWrench-pair",)
 
 
 def _pairs():
-    """Each formulation with each robot that it covers; CI takes the first two, the rest is run by hand."""
+    """Each formulation with each robot that it covers; the first two robots are slow, the others exhaustive."""
     for formulation, robots in COVERED:
         for number, robot in enumerate(robots):
             name = f"{type(formulation).__name__}-{robot}"
-            marks = [] if name in DEFAULT else [pytest.mark.slow] + [pytest.mark.wide] * (number > 1)
+            marks = [] if name in DEFAULT else [pytest.mark.slow if number < 2 else pytest.mark.exhaustive]
             yield pytest.param(formulation, robot, marks=marks, id=name)
 
 
@@ -37,7 +37,7 @@ def _reference(m, q, v, a, external):
 
 
 @ft.partial(jit, static_argnums=0)
-def _formulated(method, m, q, v, a, external):
+def _evaluate_formulation(method, m, q, v, a, external):
     def one(m, q, v, a, e):
         tau = method.inverse_dynamics(m, q, v, a, e)
         again = jd.forward_dynamics(m, q, v, tau, e, method=method)
@@ -47,11 +47,11 @@ def _formulated(method, m, q, v, a, external):
 
 
 @pytest.mark.parametrize(("method", "robot"), list(_pairs()))
-def test_formulations_agree(method, robot):
+def test_formulations_agree_with_the_recursive_algorithms(method, robot):
     """Under jit and vmap over random robots and states, one at rest: M, h, inverse and forward dynamics."""
     m, q, v, a, external = batch(robot)
     wanted = (*_reference(m, q, v, a, external), a)
-    got = _formulated(method, m, q, v, a, external)
+    got = _evaluate_formulation(method, m, q, v, a, external)
     for name, x, y in zip(("mass matrix", "bias", "inverse dynamics"), got, wanted, strict=False):
         for one, other in zip(x, y, strict=True):
             assert relative_error(one, other) < TOLERANCE, name
@@ -66,8 +66,8 @@ def _directions(m):
     return m.placements.rotation, m.joints
 
 
-def _slopes(method, m, q, v, tau):
-    """Derivatives of a scalar made of accelerations: in numbers of links, in axes, and in the state; over a batch."""
+def _gradients(method, m, q, v, tau):
+    """Derivatives of a scalar of the accelerations with respect to link parameters, axes and state, in a batch."""
 
     def scalar(numbers, axes, q, v, tau, m):
         other = eqx.tree_at(_numbers, eqx.tree_at(_directions, m, axes), numbers)
@@ -79,14 +79,16 @@ def _slopes(method, m, q, v, tau):
     return (numbers, *state), axes
 
 
-_reference_slopes = jit(ft.partial(_slopes, None))
-_formulated_slopes = ft.partial(jit, static_argnums=0)(_slopes)
+_reference_slopes = jit(ft.partial(_gradients, None))
+_formulated_slopes = ft.partial(jit, static_argnums=0)(_gradients)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(
+    "PlanarChain", "MomentumEquation", "Hamilton", "Lagrange", "NewtonEulerReactions", "TwistWrench", "GibbsAppell"
+)
 @pytest.mark.parametrize(("method", "robot"), each())
 def test_gradients_agree(method, robot):
-    """`grad` of forward dynamics under jit and vmap, in every kind of leaf and in the state, also at rest.
+    """`grad` of forward dynamics under jit and vmap with respect to all types of leaves and the state, also at rest.
 
     But for axes of a planar chain: most of their directions lead to robots that it does not cover.
     """
@@ -101,11 +103,10 @@ def test_gradients_agree(method, robot):
             assert np.abs(one - other).max() < TOLERANCE * max(1, np.abs(other).max())
 
 
-@pytest.mark.slow
-@pytest.mark.wide
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
 def test_gradients_of_inverse_dynamics_agree(method, robots):
-    """In the state."""
+    """Gradients with respect to the state."""
     m, (q, v, a, external) = model(robots[0]), state(robots[0])
     weights = jnp.cos(jnp.arange(m.nv))
     slope = lambda f: jit(jax.grad(lambda q, v, a, e: weights @ f(m, q, v, a, e), (0, 1, 2, 3)))(q, v, a, external)
@@ -113,7 +114,7 @@ def test_gradients_of_inverse_dynamics_agree(method, robots):
         assert relative_error(x, y) < TOLERANCE
 
 
-@pytest.mark.slow
+@pytest.mark.slow("PlanarChain", "SphericalChain")
 @pytest.mark.parametrize(("method", "robot"), each())
 def test_single_precision_stays_single(method, robot):
     m = model(robot).astype(jnp.float32)
@@ -125,8 +126,8 @@ def test_single_precision_stays_single(method, robot):
 
 
 @pytest.mark.slow
-def test_bodies_without_inertia_have_no_accelerations():
-    """NaN, not numbers, where the mass matrix is not positive definite."""
+def test_singular_mass_matrix_gives_nan():
+    """The accelerations are NaN if the mass matrix is not positive definite."""
     m = model("hinges")
     links = (m.links.mass.at[-1].set(0), m.links.inertia.at[-1].set(0), jnp.zeros_like(m.properties.armature))
     bare = eqx.tree_at(lambda m: (m.links.mass, m.links.inertia, m.properties.armature), m, links)
@@ -134,8 +135,8 @@ def test_bodies_without_inertia_have_no_accelerations():
     assert not np.isfinite(jit(ft.partial(jd.forward_dynamics, method=PlanarChain()))(bare, q, q, q)).any()
 
 
-def test_a_pitch_of_a_right_angle_has_no_numbers():
-    """A ball joint's chart ends there: everything is NaN, its slopes too, and just beside it nothing is."""
+def test_absolute_pitch_of_a_right_angle_gives_nan():
+    """The angles are singular there: all results and derivatives are NaN; nearby none is."""
     m = model("balls")
     angles = jit(lambda q: formulations.absolute_angles(m, q))
     turned = lambda pitch: with_pitch(m, pitch)
@@ -146,8 +147,8 @@ def test_a_pitch_of_a_right_angle_has_no_numbers():
 
 
 @pytest.mark.parametrize(("method", "robots"), COVERED, ids=lambda x: type(x).__name__)
-def test_what_is_covered_is_what_is_said(method, robots):
-    """Others are refused when they are traced, with the name of a joint or link."""
+def test_coverage(method, robots):
+    """Other models raise an error at trace time, with the name of a joint or link."""
     for robot in ROBOTS:
         m = model(robot)
         reason = method.covers(m)
@@ -160,7 +161,7 @@ def test_what_is_covered_is_what_is_said(method, robots):
             assert reason in str(caught.value)
 
 
-def test_all_formulations_are_here():
+def test_all_formulations_are_tested():
     public = {
         c
         for c in vars(formulations).values()
@@ -169,11 +170,11 @@ def test_all_formulations_are_here():
     assert public == {type(method) for method, _ in COVERED}
 
 
-def test_wrong_shapes_are_refused():
+def test_wrong_shapes_raise_an_error():
     m = model("planar")
     with pytest.raises(jd.ShapeError, match="v has shape"):
         PlanarChain().bias(m, jnp.zeros(3), jnp.zeros(2))
 
 
-def test_lagrange_covers_what_others_refuse():
+def test_lagrange_covers_every_model():
     assert all(Lagrange().covers(model(robot)) is None for robot in ROBOTS)

@@ -18,7 +18,7 @@ from jaxdyn.formulations import (
     moving_jacobian,
     resultants,
 )
-from jaxdyn.formulations._formulation import link_motions
+from jaxdyn.formulations._formulation import link_poses_and_rates
 from jaxdyn.joints import Spherical
 from jaxdyn.spatial import Inertia, point_mass
 from tests.formulations._cases import TOLERANCE, model, state
@@ -30,7 +30,7 @@ MASSES, ARM, INERTIA, G = (4.0, 3.0, 2.0), 0.4, 0.05, 9.81
 
 
 @jit
-def _evaluated(m, q, v, a, external):
+def _evaluate(m, q, v, a, external):
     return acceleration_energy(m, q, v, a), acceleration_matrices(m, q, v), generalized_forces(m, q, v, a, external)
 
 
@@ -40,7 +40,7 @@ def _two_tr():
     m = jd.robots.two_tr(MASSES, ARM, INERTIA)
     q, v, a = jnp.asarray(np.random.default_rng(1).normal(size=(3, 3)))
     none = jnp.zeros((3, 6))
-    return (q, v, a), jax.tree.map(np.asarray, _evaluated(m, q, v, a, none)), _two_tr_motion(m, q, v, a)
+    return (q, v, a), jax.tree.map(np.asarray, _evaluate(m, q, v, a, none)), _two_tr_motion(m, q, v, a)
 
 
 @jit
@@ -49,8 +49,8 @@ def _two_tr_motion(m, q, v, a):
 
 
 @pytest.mark.slow
-def test_jacobians_are_equation_36():
-    """Rows of its transposes, linear half first there; the first of (n)J is `(cos, -sin, 0)`, printed with `-cos`."""
+def test_jacobians_of_equation_36():
+    """Rows of the transposes, linear half first; the first row of (n)J is `(cos, -sin, 0)`, printed with `-cos`."""
     (q, _, _), _, (base, moving, _) = _two_tr()
     linear_first = lambda x: np.roll(np.asarray(x).T, 3, axis=1)
     s, c = np.sin(q[2]), np.cos(q[2])
@@ -60,8 +60,8 @@ def test_jacobians_are_equation_36():
 
 
 @pytest.mark.slow
-def test_motion_is_equation_37():
-    """In frame {0}; in frame {3} the slide along x shows along two axes, unlike what is printed."""
+def test_motion_of_equation_37():
+    """In frame {0}; in frame {3} the translation along x has two components, unlike the printed equation."""
     (q, v, a), _, (_, _, motion) = _two_tr()
     s, c = np.sin(q[2]), np.cos(q[2])
     for got, x in ((motion.base_velocity, v), (motion.base_acceleration, a)):
@@ -70,9 +70,10 @@ def test_motion_is_equation_37():
         np.testing.assert_allclose(got, [0, 0, x[2], c * x[0], -s * x[0], x[1]], atol=1e-14)
 
 
-def test_energy_is_equation_38():
-    """Term by term: what multiplies the accelerations twice, once and not at all; planar moments `Ixx + Iyy = Iz`."""
-    (q, v, a), (energy, matrices, _), _ = _two_tr()
+@pytest.mark.slow
+def test_energy_of_equation_38():
+    """Terms that are quadratic, linear and constant in the accelerations; planar moments `Ixx + Iyy = Iz`."""
+    (q, v, a), (energy, symmetric_matrices, _), _ = _two_tr()
     m1, m2, m3 = MASSES
     s, c = float(np.sin(q[2])), float(np.cos(q[2]))
     v3, (a1, a2, a3) = float(v[2]), map(float, a)
@@ -87,15 +88,15 @@ def test_energy_is_equation_38():
     }
     np.testing.assert_allclose(energy, sum(terms.values()), rtol=1e-13)
     mass = [[m1 + m2 + m3, 0, -m3 * ARM * s], [0, m2 + m3, 0], [-m3 * ARM * s, 0, m3 * ARM**2 + INERTIA]]
-    np.testing.assert_allclose(matrices.M, mass, atol=1e-13)
-    np.testing.assert_allclose(matrices.V, [-2 * m3 * ARM * v3**2 * c, 0, 0], atol=1e-13)
-    np.testing.assert_allclose(matrices.D, np.diag([0, 0, (m3 * ARM**2 + INERTIA) * v3**2]), atol=1e-13)
+    np.testing.assert_allclose(symmetric_matrices.M, mass, atol=1e-13)
+    np.testing.assert_allclose(symmetric_matrices.V, [-2 * m3 * ARM * v3**2 * c, 0, 0], atol=1e-13)
+    np.testing.assert_allclose(symmetric_matrices.D, np.diag([0, 0, (m3 * ARM**2 + INERTIA) * v3**2]), atol=1e-13)
     x, y = np.asarray(a), np.asarray(v)
-    parts = (x @ matrices.M @ x, x @ matrices.V, y @ matrices.D @ y)
+    parts = (x @ symmetric_matrices.M @ x, x @ symmetric_matrices.V, y @ symmetric_matrices.D @ y)
     np.testing.assert_allclose(np.array(parts) / 2, list(terms.values()), rtol=1e-12)
 
 
-def test_forces_are_equations_39_and_40():
+def test_forces_of_equations_39_and_40():
     (q, _, _), (_, _, forces), _ = _two_tr()
     (_, v, a), m1, m2, m3 = _two_tr()[0], *MASSES
     s, c = np.sin(q[2]), np.cos(q[2])
@@ -112,8 +113,8 @@ def test_forces_are_equations_39_and_40():
     np.testing.assert_allclose(forces.driving, wanted, atol=1e-13)
 
 
-def _printed(symbols, q, v, a):
-    """Equations 38 and 40 as they are to be read, as functions of `M_1, M_2, M_3, a_2, I_z`."""
+def _equations_of_the_source(symbols, q, v, a):
+    """Corrected equations 38 and 40 as functions of `M_1, M_2, M_3, a_2, I_z`."""
     m1, m2, m3, arm, inertia = symbols
     s, c = jnp.sin(q[2]), jnp.cos(q[2])
     energy = (
@@ -126,24 +127,24 @@ def _printed(symbols, q, v, a):
     return jnp.stack([energy, first, (m2 + m3) * (a[1] + G), third])
 
 
-def _computed(given, symbols, q, v, a):
+def _equations_of_the_package(parameters, symbols, q, v, a):
     """The same four numbers by the acceleration energy and the generalised forces of the robot."""
     m1, m2, m3, arm, inertia = symbols
     third = Inertia(m3, jnp.zeros(3), inertia * jnp.eye(3)).moved(jnp.stack([arm, 0 * arm, 0 * arm]))
-    links = given.links
+    links = parameters.links
     links = eqx.tree_at(
         lambda x: (x.mass, x.com, x.inertia),
         links,
         (jnp.stack([m1, m2, m3]), links.com.at[2].set(third.com), links.inertia.at[2].set(third.inertia)),
     )
-    m = eqx.tree_at(lambda m: m.links, given, links)
+    m = eqx.tree_at(lambda m: m.links, parameters, links)
     energy = acceleration_energy(m, q, v, a)
     return jnp.concatenate([energy[None], generalized_forces(m, q, v, a).driving])
 
 
 @pytest.mark.slow
 def test_equations_38_and_40_symbol_by_symbol():
-    """Value, and all first and second derivatives in the symbols, of which the equations are polynomials."""
+    """Values, first and second derivatives with respect to the symbols, in which the equations are polynomials."""
     symbols = jnp.array([*MASSES, ARM, INERTIA])
     state = jnp.asarray(np.random.default_rng(1).normal(size=(3, 3)))
 
@@ -151,8 +152,8 @@ def test_equations_38_and_40_symbol_by_symbol():
         f = lambda s: equations(s, *state)
         return jit(lambda s: (f(s), jax.jacfwd(f)(s), jax.jacfwd(jax.jacfwd(f))(s)))(symbols)
 
-    computed = ft.partial(_computed, jd.robots.two_tr(MASSES, ARM, INERTIA))
-    for got, wanted in zip(all_orders(computed), all_orders(_printed), strict=True):
+    computed = ft.partial(_equations_of_the_package, jd.robots.two_tr(MASSES, ARM, INERTIA))
+    for got, wanted in zip(all_orders(computed), all_orders(_equations_of_the_source), strict=True):
         np.testing.assert_allclose(got, wanted, atol=1e-12)
         assert np.abs(wanted).max() > 0.1
 
@@ -166,7 +167,7 @@ def _about_tool(m, q, v, a, external):
 
 @pytest.mark.slow
 def test_resultants_about_the_last_frame():
-    """Equations 25 to 28 and 32: a column of either Jacobian times the resultant of what the joint carries."""
+    """Equations 25 to 28 and 32: a column of either Jacobian times the resultant on the subtree of the joint."""
     m = jd.robots.two_tr(MASSES, ARM, INERTIA)
     q, v, a = jnp.asarray(np.random.default_rng(1).normal(size=(3, 3)))
     external = jnp.asarray(np.random.default_rng(2).normal(size=(3, 6)))
@@ -184,7 +185,7 @@ def test_resultants_about_the_last_frame():
 
 
 @pytest.mark.slow
-def test_energy_is_that_of_particles():
+def test_energy_equals_that_of_particles():
     """Half the squared accelerations of a cloud of particles on a ball joint, differentiated twice along the motion."""
     rng = np.random.default_rng(3)
     points, masses = rng.normal(size=(5, 3)), rng.uniform(0.5, 2, 5)
@@ -201,7 +202,7 @@ def test_energy_is_that_of_particles():
     @jit
     def both(m, q, v, a):
         def velocity(s):
-            _, spin, _, speed = link_motions(m, q, s * v, v + s * a)
+            _, spin, _, speed = link_poses_and_rates(m, q, s * v, v + s * a)
             return speed[1] + jnp.asarray(points) @ spin[1].T
 
         return acceleration_energy(m, q, v, a), jax.jvp(velocity, (0.0,), (1.0,))[1]
@@ -211,7 +212,7 @@ def test_energy_is_that_of_particles():
 
 
 @jit
-def _wanted(m, q, v, a, external):
+def _reference(m, q, v, a, external):
     still = jnp.zeros_like(v)
     return (
         jd.mass_matrix(m, q),
@@ -222,13 +223,13 @@ def _wanted(m, q, v, a, external):
     )
 
 
-@pytest.mark.parametrize("robot", ["ball_slide", "geared", pytest.param("floating", marks=pytest.mark.wide)])
-@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["ball_slide", "geared", pytest.param("floating", marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive
 def test_matrices_and_forces_of_any_robot(robot):
-    """Equations 25 to 35: the quadratic form, the sum (31), and what the joints transmit."""
+    """Equations 25 to 35: the quadratic form, the sum (31), and the wrenches in the joints."""
     m, (q, v, a, external) = model(robot), state(robot)
-    energy, form, f = jax.tree.map(np.asarray, _evaluated(m, q, v, a, external))
-    mass, bias, weight, tau, wrench = map(np.asarray, _wanted(m, q, v, a, external))
+    energy, form, f = jax.tree.map(np.asarray, _evaluate(m, q, v, a, external))
+    mass, bias, weight, tau, wrench = map(np.asarray, _reference(m, q, v, a, external))
     assert relative_error(form.M, mass) < TOLERANCE
     assert relative_error(form.V / 2, bias - weight) < TOLERANCE
     v, a = np.asarray(v), np.asarray(a)

@@ -22,10 +22,10 @@ def _terms(m, q, v):
     return second_kind(m, q, v), mass, rate, jd.bias_forces(m, q, v), jd.gravity_forces(m, q)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("hinges")
 @pytest.mark.parametrize("robot", ["hinges", "ball_slide"])
 def test_second_kind(robot):
-    """`C v + g = h` and `dM/dt - 2 C` skew, quaternions included."""
+    """`C v + g = h` and `dM/dt - 2 C` skew-symmetric, also with quaternions."""
     m, (q, v, _, _) = model(robot), state(robot)
     terms, mass, rate, bias, gravity = _terms(m, q, v)
     assert relative_error(terms.mass_matrix, mass) < TOLERANCE
@@ -46,6 +46,6 @@ def _symbols(m, q):
 
 
 @pytest.mark.slow
-def test_christoffel_symbols_of_plain_coordinates():
+def test_christoffel_symbols_of_joints_with_vector_coordinates():
     got, wanted = _symbols(model("pair"), state("pair")[0])
     assert relative_error(got, wanted) < TOLERANCE

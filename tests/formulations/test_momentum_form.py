@@ -1,4 +1,4 @@
-"""Theorem 1 and lemma 1: rates of configuration and momentum, and gradients with their stated errors."""
+"""Theorem 1 and lemma 1: rates of configuration and momentum, and error bounds of numerical gradients."""
 
 import functools as ft
 
@@ -40,7 +40,7 @@ def test_lemma_1(gradient, step):
 
 @pytest.mark.slow
 def test_gradients_of_a_kinetic_energy():
-    """`T = c + A cos(beta_2 + phi)` for two hinges: the errors are below A times the bound for a frequency of 1."""
+    """`T = c + A cos(beta_2 + phi)` for two revolute joints: errors are below A times the bound for frequency 1."""
     links = planar_links(model("hinges"))
     q, v, _, _ = state("hinges")
     energy = lambda x: v @ relative_mass_matrix(links, x) @ v / 2
@@ -84,8 +84,8 @@ def _with_losses(m, q, v, tau):
 
 
 @pytest.mark.slow
-def test_efforts_that_depend_on_the_state():
-    """Step 3 of theorem 1: damping, friction and springs, of whose velocity only the block itself knows."""
+def test_state_dependent_efforts():
+    """Step 3 of theorem 1: damping, friction and springs, at the velocity that the function computes."""
     m, (q, v, tau, _) = model("hinges"), state("hinges")
     properties = {"damping": 0.3, "friction": 0.2, "stiffness": 0.7}
     for name, value in properties.items():
@@ -103,16 +103,16 @@ def _field(m, x, tau):
 
 
 @jit
-def _hamiltonian_slopes(m, x, tau):
+def _hamiltonian_gradient(m, x, tau):
     energy = lambda x: hamiltonian(m, x[: m.nq], x[m.nq :])
     return jax.grad(energy)(x), _field(m, x, tau), jax.jacfwd(lambda x: _field(m, x, tau))(x)
 
 
 @pytest.mark.slow
-def test_power_and_volume():
-    """`dH/dt = qdot . tau`, and the linearised flow is symplectic: `J A` is symmetric, so that volume is kept."""
+def test_power_balance_and_symplectic_flow():
+    """`dH/dt = qdot . tau`, and the linearised flow is symplectic: `J A` is symmetric, which preserves volume."""
     m, (q, v, tau, _) = model("hinges"), state("hinges")
-    slope, field, jacobian = map(np.asarray, _hamiltonian_slopes(m, jnp.concatenate([q, v]), tau))
+    slope, field, jacobian = map(np.asarray, _hamiltonian_gradient(m, jnp.concatenate([q, v]), tau))
     np.testing.assert_allclose(slope @ field, field[:2] @ np.asarray(tau), rtol=1e-12)
     swap = np.kron([[0, 1], [-1, 0]], np.eye(2))
     np.testing.assert_allclose(swap @ jacobian, (swap @ jacobian).T, atol=1e-11)
@@ -142,8 +142,8 @@ def _flows_of_both(m, q, v):
 
 
 @pytest.mark.slow
-def test_flow():
-    """Half a second of Hamilton's equations is half a second of Newton's, and keeps H."""
+def test_flow_conserves_the_hamiltonian():
+    """Half a second of Hamilton's equations equals half a second of forward dynamics, and conserves H."""
     m, (q, v, _, _) = model("hinges"), state("hinges")
     end, other, (before, after) = _flows_of_both(m, q, v)
     assert relative_error(end, other) < 1e-6  # of Runge and Kutta's steps
@@ -164,7 +164,7 @@ def test_rates_of_configuration_and_momentum():
     assert TOLERANCE < relative_error(rough[1], moved) < 1e-3
 
 
-def test_joints_without_rates_of_coordinates_are_refused():
+def test_joints_with_quasi_velocities_raise_an_error():
     m = model("floating")
     zero = jnp.zeros(m.nv)
     for f in (momentum_rates, hamilton_equations):

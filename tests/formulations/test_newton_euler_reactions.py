@@ -1,4 +1,4 @@
-"""Linear forms of the links' motion, and what the joints transmit, against the package's own."""
+"""Linear forms of the link motions and wrenches in the joints, against `jaxdyn.dynamics`."""
 
 import functools as ft
 
@@ -9,8 +9,9 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.formulations import NewtonEulerReactions, linear_forms, reactions
-from jaxdyn.formulations._axes import axis_bodies, body_wrenches
-from jaxdyn.kinematics._state import body_states
+from jaxdyn.formulations._axes import axis_bodies
+from jaxdyn.recursion import body_wrenches
+from jaxdyn.recursion._body_states import body_states
 from tests.formulations._cases import TOLERANCE, model
 from tests.oracles import random_model, random_state, relative_error
 
@@ -19,14 +20,14 @@ jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0}
 
 @ft.cache
 def _robot():
-    """A tree of turns and slides, one with a link fixed to it."""
+    """A tree of revolute and prismatic joints with a fixed link."""
     robots = (random_model(k, 4, kinds=("revolute", "prismatic"), fixed_fraction=0.2) for k in range(1, 20))
-    m = next(m for m in robots if 2 < m.nv < m.num_links and 0 < _slides(m).sum() < m.nv)
+    m = next(m for m in robots if 2 < m.nv < m.num_links and 0 < _is_prismatic(m).sum() < m.nv)
     return m, random_state(m, 0)
 
 
 @jit
-def _evaluated(m, q, v, a, external):
+def _evaluate(m, q, v, a, external):
     return (
         linear_forms(m, q, v),
         reactions(m, q, v, a, external),
@@ -41,15 +42,15 @@ def _evaluated(m, q, v, a, external):
 @ft.cache
 def _results():
     m, state = _robot()
-    return jax.tree.map(np.asarray, _evaluated(m, *state))
+    return jax.tree.map(np.asarray, _evaluate(m, *state))
 
 
-def _slides(m):
+def _is_prismatic(m):
     return np.array([isinstance(m.joint(m.joint_names[link]).joint, jd.joints.Prismatic) for link in m.topology.bodies])
 
 
 @pytest.mark.slow
-def test_forms_give_the_motion_of_the_mass_centres():
+def test_linear_forms_give_the_motion_of_mass_centres():
     """Equations 20.32 to 20.35."""
     m, (_, v, a, _) = _robot()
     f, _, s, *_ = _results()
@@ -69,11 +70,11 @@ def test_forms_give_the_motion_of_the_mass_centres():
 
 
 @pytest.mark.slow
-def test_reactions_are_those_of_the_joints():
+def test_reactions_equal_joint_reactions():
     """Totals and reactions (20.17 to 20.20) against `joint_reactions`, whose moments are about the child's origin."""
     m, (q, *_) = _robot()
     f, r, s, wanted, tau, *_ = _results()
-    slides = _slides(m)
+    slides = _is_prismatic(m)
     assert slides.any() and not slides.all()
     slid = (slides * np.asarray(q))[:, None] * f.axis
     np.testing.assert_allclose(f.joint + slid, s.translation, atol=1e-13)
@@ -88,16 +89,17 @@ def test_reactions_are_those_of_the_joints():
     assert relative_error(r.drive + m.properties.armature * random_state(m, 0)[2], tau) < TOLERANCE
 
 
+@pytest.mark.slow
 def test_reactions_do_no_work():
-    """`F_R` is perpendicular to the axis of a slide, `M_R` to that of a turning joint."""
+    """`F_R` is perpendicular to the axis of a prismatic joint, `M_R` to the axis of a revolute joint."""
     m, _ = _robot()
     f, r, *_ = _results()
-    along = np.where(_slides(m), np.sum(r.force * f.axis, axis=1), np.sum(r.couple * f.axis, axis=1))
+    along = np.where(_is_prismatic(m), np.sum(r.force * f.axis, axis=1), np.sum(r.couple * f.axis, axis=1))
     np.testing.assert_allclose(along, 0, atol=1e-12)
 
 
-def test_each_link_is_in_balance():
-    """Equations 20.13 and 20.14, with external wrenches and those that the joints beyond a link take from it."""
+def test_equilibrium_of_each_link():
+    """Equations 20.13 and 20.14, with external wrenches and the wrenches in the joints of the child links."""
     m, (_, _, a, _) = _robot()
     f, r, s, _, _, b, pushed = _results()
     parents = np.array(m.topology.body_parents)
@@ -116,7 +118,7 @@ def test_each_link_is_in_balance():
         np.testing.assert_allclose(J[j] @ dw + np.cross(w, J[j] @ w), couple, atol=1e-11)
 
 
-def test_other_joints_are_refused():
+def test_uncovered_joints_raise_an_error():
     screw = jd.ModelBuilder()
     screw.add_link("nut", "world", jd.joints.Helical((0, 0, 1), 0.1), jd.spatial.sphere(0.1, mass=1.0))
     with pytest.raises(jd.ModelError, match="'nut_joint' is a Helical"):

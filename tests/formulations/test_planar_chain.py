@@ -1,4 +1,4 @@
-"""Theorems 2 to 5 for planar chains, against their own definitions and the closed form of a double pendulum."""
+"""Theorems 2 to 5 for planar chains, against their definitions and the closed form of a double pendulum."""
 
 import functools as ft
 
@@ -27,7 +27,7 @@ jit = ft.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0}
 BETA, RATE = jnp.array([0.4, -0.9, 0.7]), jnp.array([1.0, -0.6, 0.8])
 
 
-def _turn(angle, x):
+def _rotate(angle, x):
     c, s = np.cos(angle), np.sin(angle)
     return np.array([c * x[0] - s * x[1], s * x[0] + c * x[1]])
 
@@ -69,7 +69,7 @@ def test_theorems():
         links, BETA, RATE
     )
     alpha = np.cumsum(BETA)
-    arms = [_turn(angle, d) for angle, d in zip(alpha, np.asarray(links.arm), strict=True)]
+    arms = [_rotate(angle, d) for angle, d in zip(alpha, np.asarray(links.arm), strict=True)]
     assembled = np.zeros((3, 3))
     for i in range(3):  # theorem 3, equations 15, 16 and 26, and the assembly of figure 8
         r = np.zeros((3, i + 1))
@@ -91,8 +91,8 @@ def test_theorems():
     assert relative_error(u.T @ force, gradient + torque + u.T @ np.arange(3.0)) < TOLERANCE
 
 
-def test_link_inertia_is_theorem_2():
-    """A body of two point masses: its kinetic energy is that of the points."""
+def test_link_inertia_of_theorem_2():
+    """The kinetic energy of a body of two point masses equals that of the points."""
     links = planar_links(model("hinges"))
     alpha, rate = jnp.array([0.3, -0.8]), np.array([0.5, -0.2, 1.3])
     matrices = np.asarray(planar_link_inertia(links, alpha))
@@ -101,12 +101,12 @@ def test_link_inertia_is_theorem_2():
         spread = np.sqrt(float(links.inertia[i]) / mass - center @ center) * np.array([0.6, 0.8])
         energy = 0.0
         for point in (center + spread, center - spread):
-            x, y = _turn(float(alpha[i]), point)
+            x, y = _rotate(float(alpha[i]), point)
             energy += mass / 4 * ((rate[0] - rate[2] * y) ** 2 + (rate[1] + rate[2] * x) ** 2)
         assert abs(rate @ matrices[i] @ rate / 2 - energy) < 1e-12
 
 
-def test_double_pendulum_in_its_closed_form():
+def test_closed_form_of_a_double_pendulum():
     """Point masses on massless rods, angles from the vertical."""
     m1, m2, l1, l2, g = 1.3, 0.7, 0.5, 0.8, 9.81
     links = planar_links(jd.robots.double_pendulum())
@@ -127,14 +127,14 @@ def test_double_pendulum_in_its_closed_form():
     assert np.abs(np.asarray(gravity_torques(links, beta)) - np.array([first, second])).max() < 1e-14
 
 
-def test_axes_that_are_not_parallel_are_named():
+def test_nonparallel_axes_raise_an_error():
     assert "'joint2'" in str(PlanarChain().covers(jd.robots.panda()))
     assert jax.eval_shape(lambda m: planar_links(m).mass, jd.robots.panda()).shape == (7,)  # no numbers in a trace
     with pytest.raises(jd.ModelError, match="'joint2' is not parallel"):
         planar_links(jd.robots.panda())
 
 
-def _crossed():
+def _robot_with_crossed_axes():
     builder = jd.ModelBuilder()
     for name, parent, axis in (("a", "world", (0, 1, 0)), ("b", "a", (0, 1, 0)), ("c", "b", (0, 0.6, 0.8))):
         builder.add_link(
@@ -143,17 +143,17 @@ def _crossed():
     return builder.build()
 
 
-def test_traced_axes_that_are_not_parallel_are_named():
-    """A model that is an argument of a compiled function is refused when it runs; one in a batch is enough."""
-    good, bad = jd.robots.double_pendulum(), _crossed()
+def test_traced_nonparallel_axes_raise_an_error_at_run_time():
+    """A model that is an argument of a compiled function raises an error at run time, also for one model of a batch."""
+    good, bad = jd.robots.double_pendulum(), _robot_with_crossed_axes()
     links = jit(lambda m: planar_links(m).inertia)
     assert np.isfinite(links(good)).all()
     with pytest.raises(Exception, match="the axis of joint 'c_joint' is not parallel"):
         links(bad).block_until_ready()
 
 
-def test_a_turned_leaf_does_not_turn_the_next_axis():
-    """Links fixed beside the chain have no say in the direction of its axes."""
+def test_rotated_leaf_link_does_not_affect_the_plane():
+    """Fixed links that are not part of the chain do not affect the direction of its axes."""
     builder = jd.ModelBuilder()
     builder.add_link("a", "world", jd.joints.Revolute((0, 0, 1)), jd.spatial.sphere(0.1, mass=1.0))
     builder.add_link("leaf", "a", jd.joints.Fixed(), jd.spatial.sphere(0.1, mass=1.0), rpy=(0.4, 0.5, 0.6))

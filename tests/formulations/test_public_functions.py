@@ -1,4 +1,4 @@
-"""The functions beside the formulations: batches and derivatives of all of them, against central differences."""
+"""Batches and derivatives of all functions of `jaxdyn.formulations`, against central differences."""
 
 import functools as ft
 import re
@@ -106,8 +106,8 @@ def _numbers(m):
 
 
 @ft.partial(jit, static_argnums=0)
-def _slopes(group, m, states, direction):
-    """Of a weighted sum of all that a group gives: values at two points of a line, and the slope along it."""
+def _values_and_derivative(group, m, states, direction):
+    """Values of a weighted sum of a group's results at two points of a line, and its derivative along the line."""
 
     def scalar(x, state):
         numbers, dq = x
@@ -127,22 +127,22 @@ def _slopes(group, m, states, direction):
     return jax.vmap(one)(states)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("bodies-hinges", "newton_euler-pair", "spatial-balls")
 @pytest.mark.parametrize(("group", "robot"), GROUPS, ids=lambda x: getattr(x, "__name__", x).strip("_"))
 def test_batches_and_gradients(group, robot):
-    """`jit(vmap(grad))` in numbers of the links and in the configuration, along a random direction."""
+    """`jit(vmap(grad))` with respect to link parameters and configuration, along a random direction."""
     m, rng = model(robot), np.random.default_rng(0)
     states = tuple(map(jnp.stack, zip(state(robot, 0)[:3], state(robot, 1)[:3], strict=True)))
     direction = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), (_numbers(m), jnp.zeros(m.nq)))
     spin = direction[0][2]
     direction = eqx.tree_at(lambda d: d[0][2], direction, (spin + spin.swapaxes(1, 2)) * 0.01)
-    (values, slope) = map(np.asarray, _slopes(group, m, states, direction))
+    (values, slope) = map(np.asarray, _values_and_derivative(group, m, states, direction))
     central = (values[:, 1] - values[:, 0]) / 2e-5
     assert np.isfinite(slope).all() and np.abs(slope).min() > 1e-3
     np.testing.assert_allclose(slope, central, rtol=1e-6, atol=1e-6 * np.abs(values).max())
 
 
-def test_all_public_functions_are_here():
-    """But for one that looks at numbers, and refuses traces."""
+def test_all_public_functions_are_tested():
+    """All but one, which needs known numbers and cannot be traced."""
     used = set(re.findall(r"jf\.([a-z_]+)\(", Path(__file__).read_text(encoding="utf-8")))
     assert {name for name, x in vars(jf).items() if name[0].islower() and callable(x)} - used == {"principal_links"}

@@ -35,7 +35,7 @@ RATE, EFFORT = jnp.cos(jnp.arange(9.0)), jnp.sin(jnp.arange(9.0))
 
 
 def _links():
-    """Three links with any numbers; second moments of a cloud of points."""
+    """Three links with random numbers; second moments of a cloud of points."""
     rng = np.random.default_rng(3)
     second = rng.normal(size=(N, 3, 3))
     second = second @ second.transpose(0, 2, 1) + 0.1 * np.eye(3)
@@ -86,7 +86,7 @@ def test_theorems():
     assert relative_error(mass, assembled) < TOLERANCE
 
 
-def test_link_inertia_is_that_of_a_cloud_of_points():
+def test_link_inertia_equals_that_of_points():
     """Theorem 6 with equation 39: the kinetic energy of the points."""
     rng = np.random.default_rng(4)
     points, weights = rng.normal(size=(N, 5, 3)), rng.uniform(0.1, 1, (N, 5))
@@ -105,7 +105,7 @@ def test_link_inertia_is_that_of_a_cloud_of_points():
 
 
 def test_centres_on_the_first_axis():
-    """Theorems 8 and 12: the mixed block from one column, and gravity on the second angles alone."""
+    """Theorems 8 and 12: the mixed block from one column, and gravity on the second angles only."""
     given = _links()
     first = jnp.array([1.0, 0.0, 0.0])
     links = SpatialLinks(given.mass, given.second, given.arm * first, given.center * first, jnp.array([0.0, 0, -9.81]))
@@ -121,7 +121,7 @@ def test_centres_on_the_first_axis():
 
 
 def _principal():
-    """The same links in both forms."""
+    """The same links as `PrincipalLinks` and as `SpatialLinks`."""
     given = _links()
     moments, arm, center = jnp.diagonal(given.second, axis1=1, axis2=2), given.arm[:, 0], given.center[:, 0]
     first, whole = jnp.array([1.0, 0.0, 0.0]), moments[:, :, None] * jnp.eye(3)
@@ -143,7 +143,7 @@ def _of_links(links, angles):
 
 @pytest.mark.slow
 def test_principal_axes():
-    """Theorems 8, 10 and 12 (48, 57, 58 and 62) are cases of 6, 9 and 11."""
+    """Theorems 8, 10 and 12 (48, 57, 58 and 62) are special cases of 6, 9 and 11."""
     principal, general = _principal()
     for x, y in zip(
         jax.tree.leaves(_of_links(principal, ANGLES)), jax.tree.leaves(_of_links(general, ANGLES)), strict=True
@@ -166,7 +166,7 @@ def test_algorithm_1():
 
 
 @ft.partial(jit, static_argnums=0)
-def _rough(kind, links, step):
+def _numerical_gradient(kind, links, step):
     p = angular_mass_matrix(links, ANGLES) @ RATE
     return spatial_momentum_rates(links, ANGLES, p, EFFORT, kind(step))[1]
 
@@ -174,9 +174,9 @@ def _rough(kind, links, step):
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "order"), [(TwoPointGradient, 1), (ThreePointGradient, 2)])
 def test_numerical_gradients_of_a_chain(kind, order):
-    """The error falls with the power of the step that lemma 1 states, and is not zero."""
+    """The error decreases with the power of the step in lemma 1, and is not zero."""
     exact = _of_links(_links(), ANGLES)[-1][1]
-    coarse, fine = (np.abs(_rough(kind, _links(), step) - exact).max() for step in (2e-3, 1e-3))
+    coarse, fine = (np.abs(_numerical_gradient(kind, _links(), step) - exact).max() for step in (2e-3, 1e-3))
     assert abs(coarse / fine - 2**order) < 0.05 * 2**order
     assert 1e-8 < fine < 1e-2 * np.abs(exact).max()
 

@@ -1,4 +1,4 @@
-"""Twists and wrenches of one body, frames of its inertia, and a robot with screws."""
+"""Twists and wrenches of one body, its inertia in several frames, and a robot with helical joints."""
 
 import functools as ft
 
@@ -38,7 +38,7 @@ def _cross(x):
     return np.cross(np.eye(3), np.asarray(x))
 
 
-def test_inertia_in_a_turned_frame():
+def test_inertia_in_a_rotated_frame():
     """`I_c = R_bc^T I_b R_bc`."""
     body, pose, *_ = _body()
     turned = Pose(pose.rotation, jnp.zeros(3))
@@ -47,7 +47,7 @@ def test_inertia_in_a_turned_frame():
     np.testing.assert_allclose(got, spatial_inertia(body.mass, wanted), atol=1e-14)
 
 
-def test_inertia_in_a_moved_frame():
+def test_inertia_in_a_translated_frame():
     """Steiner's rule: in {a} the centre of mass is at c, and `G_a = [I + m [c] [c]^T, m [c]; m [c]^T, m 1]`."""
     body, pose, *_ = _body()
     inverse = pose.inverse()
@@ -58,7 +58,7 @@ def test_inertia_in_a_moved_frame():
     np.testing.assert_allclose(got, wanted, atol=1e-13)
 
 
-def test_wrench_at_the_centre_of_mass_is_newton_and_euler():
+def test_wrench_at_the_centre_of_mass_is_the_newton_euler_equation():
     """`m_b = I dw + w x I w`, `f_b = m (dv + w x v)`."""
     body, _, twist, rate = _body()
     w, v, dw, dv = (np.asarray(x) for x in (twist[:3], twist[3:], rate[:3], rate[3:]))
@@ -67,7 +67,7 @@ def test_wrench_at_the_centre_of_mass_is_newton_and_euler():
     np.testing.assert_allclose(body_wrench(spatial_inertia(body.mass, body.inertia), twist, rate), wanted, atol=1e-13)
 
 
-def test_wrench_has_one_form_in_all_frames():
+def test_wrench_has_the_same_form_in_all_frames():
     """`F_a = Ad(T_ba)^T F_b` with `V_b = Ad(T_ba) V_a`, and the kinetic energy is the same."""
     body, pose, twist, rate = _body()
     adjoint, back = pose.adjoint(), pose.inverse().adjoint()
@@ -107,8 +107,8 @@ def test_principal_frame():
 
 
 @jit
-def _slopes(inertia):
-    """Of each moment and each component of the axes in the inertia."""
+def _derivatives(inertia):
+    """Derivatives of moments and axes with respect to the inertia."""
 
     def frame(x):
         moments, pose = principal_frame(Inertia(1.0, jnp.zeros(3), x))
@@ -118,10 +118,10 @@ def _slopes(inertia):
 
 
 def test_derivatives_of_the_principal_frame():
-    """Against central differences along a symmetric change."""
+    """Against central differences along a symmetric direction."""
     body, *_ = _body()
     change = np.asarray(random_inertia(np.random.default_rng(5)).inertia)
-    got = jax.tree.map(lambda d: np.tensordot(np.asarray(d), change, 2), _slopes(body.inertia))
+    got = jax.tree.map(lambda d: np.tensordot(np.asarray(d), change, 2), _derivatives(body.inertia))
     h = 1e-6
     ends = [principal_frame(Inertia(1.0, jnp.zeros(3), body.inertia + s * h * change)) for s in (1, -1)]
     differ = lambda x, y: (np.asarray(x) - np.asarray(y)) / (2 * h)
@@ -131,8 +131,8 @@ def test_derivatives_of_the_principal_frame():
 
 @pytest.mark.parametrize("moments", [(2.0, 2.0, 2.0), (1.0, 2.0, 2.0), (2.0, 2.0, 3.0)])
 def test_equal_moments_have_finite_derivatives(moments):
-    """The sum of the moments keeps its slope, the trace; of the axes only those within the pair have none."""
-    first, axes = _slopes(jnp.diag(jnp.asarray(moments)))
+    """The sum of the moments has the derivative of the trace; only rotations within the pair have derivative zero."""
+    first, axes = _derivatives(jnp.diag(jnp.asarray(moments)))
     np.testing.assert_allclose(np.sum(first, axis=0), np.eye(3), atol=1e-14)
     assert np.isfinite(axes).all()
     assert (np.abs(axes).max() > 0.1) == (len(set(moments)) > 1)
@@ -154,14 +154,14 @@ def test_screws():
         assert relative_error(got, wanted) < TOLERANCE
 
 
-def test_other_joints_are_refused():
+def test_uncovered_joints_raise_an_error():
     assert "'l0_joint' is a Free" in (TwistWrench().covers(model("floating")) or "")
 
 
 @pytest.mark.parametrize(
     "method", [TwistWrench(), NewtonEulerReactions(), GibbsAppell()], ids=lambda x: type(x).__name__
 )
-def test_nothing_that_moves_is_refused(method):
+def test_fixed_models_raise_an_error(method):
     builder = jd.ModelBuilder()
     builder.add_link("post", "world", jd.joints.Fixed(), jd.spatial.sphere(0.1, mass=1.0))
     with pytest.raises(jd.ModelError, match="nothing moves: joint 'post_joint' is fixed"):

@@ -1,4 +1,4 @@
-"""From a robot that tracks a motion in simulation, through a raw log with every defect at once, to its parameters."""
+"""From a simulated robot under a controller, through a raw log with all its defects, to the robot's parameters."""
 
 import equinox as eqx
 import jax
@@ -11,7 +11,7 @@ from jaxdyn.actuators import DcMotor
 from jaxdyn.identification import Log, OutputError, Physical, Preparation, Table, Windows, fit, prepare
 from jaxdyn.simulation import cubic_signal, simulate
 
-from ._made import arm, disturbed
+from .synthetic_logs import arm, perturb_model
 
 SMOOTH = lambda m: eqx.tree_at(lambda m: m.properties.friction_velocity, m, jnp.full(m.nv, 0.2))
 TRUTH = SMOOTH(arm(2))
@@ -19,47 +19,47 @@ W = 2 * np.pi * np.array([[0.31, 0.83], [0.47, 1.1]])
 SIZE = np.array([[0.9, 0.3], [0.8, 0.3]])
 
 
-def _tracked(seed: int, late: int = 6) -> Table:
-    """A log of a robot under a controller: noise, quantisation, an uneven clock, and efforts that are late by 12 ms."""
-    wanted = lambda t, k: jnp.sum(SIZE * W**k * jnp.sin(W * t + k * jnp.pi / 2 + seed), axis=1)
+def _controlled_run(seed: int, late: int = 6) -> Table:
+    """A log of a robot under a controller: noise, quantisation, lost rows, and efforts with a delay of 12 ms."""
+    reference = lambda t, k: jnp.sum(SIZE * W**k * jnp.sin(W * t + k * jnp.pi / 2 + seed), axis=1)
 
     def law(t, q, v):
-        return 60 * (wanted(t, 0) - q) + 12 * (wanted(t, 1) - v)
+        return 60 * (reference(t, 0) - q) + 12 * (reference(t, 1) - v)
 
     ts = jnp.arange(0.0, 16.0, 0.002)
-    run = simulate(TRUTH, wanted(0.0, 0), wanted(0.0, 1), ts, effort=law, dt=0.001).checked()
+    run = simulate(TRUTH, reference(0.0, 0), reference(0.0, 1), ts, effort=law, dt=0.001).checked()
     efforts = np.asarray(jax.vmap(law)(ts, run.q, run.v))
     rng = np.random.default_rng(seed)
     noisy = lambda x, noise, step: step * np.round((x + noise * rng.normal(size=x.shape)) / step)
     q = noisy(np.asarray(run.q)[late:], 1e-5, 2 * np.pi / 2**16)
     u = noisy(efforts[:-late], 0.05, 0.02)
-    kept = np.sort(rng.choice(len(q), len(q) - 100, replace=False))  # rows are lost here and there
+    rows = np.sort(rng.choice(len(q), len(q) - 100, replace=False))  # some rows are lost
     names = TRUTH.joint_names
     columns = {"t": np.asarray(ts)[late:]}
     columns |= {f"q.{n}": q[:, k] for k, n in enumerate(names)} | {f"effort.{n}": u[:, k] for k, n in enumerate(names)}
-    return Table(f"run {seed}", {name: x[kept] for name, x in columns.items()})
+    return Table(f"run {seed}", {name: x[rows] for name, x in columns.items()})
 
 
 @pytest.mark.slow
-def test_a_tracked_robot_is_found_again_within_the_stated_deviations():
-    tables = [_tracked(seed) for seed in (0, 1)]
+def test_controlled_robot_is_identified_within_its_standard_deviations():
+    tables = [_controlled_run(seed) for seed in (0, 1)]
     logs, report = prepare(tables, TRUTH, None, Preparation(cutoff=12.0, effort_delay=None, longest_delay=0.05))
     np.testing.assert_allclose(list(report.runs[0].effort_delay.values()), 0.012, atol=1e-3)
     paths = ("links[*].inertial", "joints[*].damping", "joints[*].friction")
-    start = disturbed(TRUTH)
+    start = perturb_model(TRUTH)
     found = fit(start, logs[:1], paths, Physical(), held_out=logs[1:]).checked()
-    known = fit(TRUTH, logs[:1], paths, Physical()).base  # the same combinations of the true numbers
+    known = fit(TRUTH, logs[:1], paths, Physical()).base  # the same base parameters of the true robot
     assert [b.name for b in known] == [b.name for b in found.base] and found.is_physical
-    off = np.array([(b.value - k.prior) / b.deviation for b, k in zip(found.base, known, strict=True)])
-    assert np.abs(off).max() < 4 and np.sqrt(np.mean(off**2)) < 2
+    errors = np.array([(b.value - k.prior) / b.deviation for b, k in zip(found.base, known, strict=True)])
+    assert np.abs(errors).max() < 4 and np.sqrt(np.mean(errors**2)) < 2
     before = np.array([(b.prior - k.prior) / b.deviation for b, k in zip(found.base, known, strict=True)])
-    assert np.abs(before).max() > 30  # the deviations tell the start from the truth
+    assert np.abs(before).max() > 30  # the initial error is many standard deviations
     assert found.relative_error_held_out < 1.2 * found.relative_error
 
 
 @pytest.mark.slow
-def test_the_inductance_of_a_motor_is_found_from_motion_alone():
-    """The current is a state that no column shows; `L di/dt = u - R i - K n v` delays the effort by `L / R` = 0.1 s."""
+def test_inductance_of_a_motor_from_motion():
+    """The current is a state without a column; `L di/dt = u - R i - K n v` delays the effort by `L / R` = 0.1 s."""
     robot = jd.robots.pendulum(damping=0.2)
     t = jnp.arange(0.0, 3.0, 0.01)
     path = cubic_signal(t, (6 * jnp.sin(5 * t) + 4 * jnp.cos(11 * t))[:, None]).path
@@ -70,7 +70,7 @@ def test_the_inductance_of_a_motor_is_found_from_motion_alone():
     )
     ts = jnp.arange(0.0, 2.0, 0.01)
     run = simulate(motor(0.08, 8.0), jnp.array([0.3]), jnp.zeros(1), ts)
-    # windows begin with no current, as the log does
+    # windows start without current, as the log does
     log = Log(t=ts, q=run.q, v=run.v, a=None, effort=jnp.zeros_like(run.v))
     method = OutputError(Windows(length=1.9, every=5, lead=0.0, substeps=2), Physical(reweight=0), chunk=1)
     paths = ("parts[DcMotor].inductance", "parts[DcMotor].gear")

@@ -1,4 +1,4 @@
-"""The sums behind all fits, and the kinds of parameters that they find."""
+"""Normal equations, and the kinds of parameters that fits identify."""
 
 import dataclasses
 
@@ -11,22 +11,22 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.actuators import DcMotor, drive
 from jaxdyn.identification import Huber, Log, LowPassed, Physical, collect, fit, predicted_effort
-from jaxdyn.identification._fit_problem import normal, stacked
-from jaxdyn.identification._methods import Data
+from jaxdyn.identification.methods._evaluation import Evaluator
+from jaxdyn.identification.residuals import stack_chunks, sum_normal_equations
 from jaxdyn.simulation import cubic_signal
 
-from ._made import arm, disturbed, log_of, motion
+from .synthetic_logs import arm, motion, perturb_model, synthetic_log
 
 ARM = arm()
 
 
-@pytest.mark.slow
-def test_sums_over_chunks_are_those_of_one_jacobian():
-    """Against the Jacobian of all residuals at once, with weights of a loss, in both modes of differentiation."""
+@pytest.mark.exhaustive
+def test_chunked_normal_equations_agree_with_the_full_jacobian():
+    """Against the Jacobian of all residuals, with and without a robust loss, in both modes of differentiation."""
     model = arm(2)
     paths = ("links[link2].inertial", "joints[*].friction_velocity", "joints[joint2].rotation", "gravity.direction")
-    found = collect(disturbed(model), paths)
-    problem = Physical(chunk=7).problem(found, [log_of(model, 0.1, samples=18)])
+    found = collect(perturb_model(model), paths)
+    problem = Physical(chunk=7).problem(found, [synthetic_log(model, 0.1, samples=18)])
     assert problem.present.shape == (3, 7) and int(problem.present.sum()) == 18
     x = found.read() * 1.1 + 0.01
     flat = jax.tree.map(lambda y: y.reshape(21, *y.shape[2:])[:18], problem.samples)
@@ -34,7 +34,7 @@ def test_sums_over_chunks_are_those_of_one_jacobian():
     r, j = jax.jit(lambda x: (rows(x), jax.jacfwd(rows)(x)))(x)
     h, g = jnp.einsum("scki,sckj->cij", j, j), jnp.einsum("scki,sck->ci", j, r)
     for one in (problem, dataclasses.replace(problem, forward=True)):
-        sums = normal(one, x)
+        sums = sum_normal_equations(one, x)
         for mine, plain in ((sums.hessian, h), (sums.gradient, g), (sums.square, jnp.sum(r**2, (0, 2)))):
             np.testing.assert_allclose(mine, plain, rtol=1e-10, atol=1e-10 * float(jnp.abs(plain).max()))
         np.testing.assert_array_equal(sums.count, 18)
@@ -43,7 +43,11 @@ def test_sums_over_chunks_are_those_of_one_jacobian():
     rho = lambda x, loss: jnp.sum(weights[:, None] ** 2 * _rho(loss, weights[:, None], rows(x)))
     for robust in (None, loss):
         value, slope = jax.jit(jax.value_and_grad(lambda x, robust=robust: rho(x, robust)))(x)
-        mine = jax.jit(lambda x, robust=robust: (problem.slope(x, weights, robust), problem.normal(x, weights, robust)))
+        both = lambda x, robust=robust: (
+            problem.value_and_gradient(x, weights, robust),
+            problem.normal_equations(x, weights, robust),
+        )
+        mine = jax.jit(both)
         (cost, gradient), sums = mine(x)
         assert float(cost) == pytest.approx(float(value), rel=1e-12)
         assert float(sums.cost(weights)) == pytest.approx(float(value), rel=1e-12)
@@ -52,7 +56,7 @@ def test_sums_over_chunks_are_those_of_one_jacobian():
 
 
 def _rho(loss, w, r):
-    """Half squares, or Huber's function of residuals in deviations, in the units of the residual."""
+    """Half squares, or Huber's function of residuals in standard deviations, in the units of the residual."""
     if loss is None:
         return r**2 / 2
     far = jnp.abs(w * r) > loss.limit
@@ -60,8 +64,8 @@ def _rho(loss, w, r):
 
 
 @pytest.mark.slow
-def test_memory_of_the_sums_is_that_of_a_chunk():
-    """Of four times the samples it is the same, and of chunks sixteen times as long much more."""
+def test_memory_does_not_grow_with_the_number_of_chunks():
+    """Four times the samples take the same memory, and chunks sixteen times as long much more."""
     model = jd.robots.pendulum(damping=0.3)
     parameters = collect(model, ("links[*].inertial", "joints[*].damping"))
 
@@ -69,7 +73,7 @@ def test_memory_of_the_sums_is_that_of_a_chunk():
         t, q, v, a = motion(1, samples)
         problem = Physical(chunk=chunk).problem(parameters, [Log(t, q, v, a, q)])
         numbers, rest = eqx.partition(problem, eqx.is_inexact_array)
-        sums = jax.jit(lambda numbers, x: eqx.combine(numbers, rest).normal(x))
+        sums = jax.jit(lambda numbers, x: eqx.combine(numbers, rest).normal_equations(x))
         return sums.lower(numbers, parameters.read()).compile().memory_analysis().temp_size_in_bytes
 
     short, long, whole = temporary(1024, 64), temporary(4096, 64), temporary(4096, 1024)
@@ -79,43 +83,44 @@ def test_memory_of_the_sums_is_that_of_a_chunk():
     assert 3.5 < size(LowPassed(2.0, overlap=4)) / size(Physical()) < 5.5  # each row as often as windows overlap
 
 
-def test_some_samples_decide_and_all_where_a_parameter_does_not_show_in_them():
-    """Friction of width zero at the start, of which one row of a resting log tells: a row that was not drawn."""
+@pytest.mark.slow
+def test_linearity_is_decided_by_all_samples_if_a_parameter_has_no_influence_on_the_drawn_ones():
+    """The friction velocity influences a single row of a log at rest, which is not among the rows drawn at random."""
     model = jd.robots.pendulum()
     t = np.linspace(0, 1, 401)
     resting = lambda v: Log(t, 0.3 * np.ones((401, 1)), v, np.zeros((401, 1)), np.ones((401, 1)))
     paths = ("links[*].mass", "joints[*].friction", "joints[*].friction_velocity")
     method = Physical(chunk=8)
-    whole = lambda v: method.problem(collect(model, paths), [resting(v)])
-    drawn = whole(np.zeros((401, 1))).some(4)
+    problem = lambda v: method.problem(collect(model, paths), [resting(v)])
+    drawn = problem(np.zeros((401, 1))).draw_chunks(4)
     assert drawn.present.shape == (4, 8) and drawn.present.all()
     times = np.sort(drawn.samples[0].ravel())
     assert (np.diff(times) > 0).all() and np.isin(times, t).all() and np.ptp(times) > 0.7
     missed = np.where(np.isin(t, times) | (t < 0.5), 0.0, 0.01)[:, None]
     missed[np.flatnonzero(missed)[1:]] = 0
-    data = Data(whole(missed), collect(model, paths).read(), lambda line: None)
-    assert not data.linear and np.count_nonzero(missed) == 1
+    data = Evaluator(problem(missed), collect(model, paths).read(), lambda line: None)
+    assert not data.is_linear and np.count_nonzero(missed) == 1
     with pytest.raises(jd.ModelError, match=r"friction_velocity: no influence"):
-        Data(whole(np.zeros((401, 1))), collect(model, paths).read(), lambda line: None)
+        Evaluator(problem(np.zeros((401, 1))), collect(model, paths).read(), lambda line: None)
 
 
 @pytest.mark.slow
-def test_a_joint_that_never_moved_is_named_before_anything_is_solved():
+def test_parameters_of_a_joint_at_rest_are_rejected_before_solving():
     model = arm(2)
-    log = log_of(model, samples=60)
+    log = synthetic_log(model, samples=60)
     still = eqx.tree_at(lambda x: (x.q, x.v, x.a), log, tuple(x.at[:, 1].set(0.0) for x in (log.q, log.v, log.a)))
-    told: list[str] = []
+    lines: list[str] = []
     with pytest.raises(jd.ModelError, match=r"joints\[joint2\].damping: no influence"):
-        fit(model, still, ("links[*].inertial", "joints[*].damping"), Physical(), progress=told.append)
-    assert told == []
+        fit(model, still, ("links[*].inertial", "joints[*].damping"), Physical(), progress=lines.append)
+    assert lines == []
     found = fit(model, still, ("links[*].inertial", "joints[joint1].damping"), Physical())
-    assert len(found.unobservable) > 10  # of a link's ten numbers some may never show
+    assert len(found.unobservable) > 10  # some of a link's ten parameters are never identifiable
 
 
 @pytest.mark.parametrize("size", [1, 4, 5, 9])
-def test_chunks_hold_each_sample_once(size):
+def test_chunks_contain_each_sample_once(size):
     samples = (np.arange(5.0), np.arange(10.0).reshape(5, 2))
-    (one, two), present = stacked(samples, size)
+    (one, two), present = stack_chunks(samples, size)
     keep = np.asarray(present, bool).reshape(-1)
     np.testing.assert_array_equal(np.asarray(one).reshape(-1)[keep], samples[0])
     np.testing.assert_array_equal(np.asarray(two).reshape(-1, 2)[keep], samples[1])
@@ -123,7 +128,7 @@ def test_chunks_hold_each_sample_once(size):
 
 
 def _motor(log, constant, resistance):
-    """A motor on the first joint whose voltage is what the efforts of the log need."""
+    """A motor on the first joint, under the voltage that gives the efforts of the log."""
     gear, k, ohm = 20.0, 0.05, 0.8
     voltage = ohm * log.effort[:, 0] / (gear * k) + k * gear * log.v[:, 0]
     at = cubic_signal(log.t, voltage[:, None]).path
@@ -131,20 +136,20 @@ def _motor(log, constant, resistance):
 
 
 @pytest.mark.slow
-def test_springs_gravity_gains_geometry_rotors_and_motors_are_found_together():
-    """From exact data, so that the truth is the minimum; the motor is known by its voltage, not by an effort."""
+def test_springs_gravity_gains_geometry_rotors_and_motors_are_identified_together():
+    """Exact data, so that the truth is the minimum; the motor is driven by a voltage and has no effort sensor."""
     stiff = lambda m: (m.properties.stiffness, m.properties.rest)
     truth = eqx.tree_at(stiff, ARM, (jnp.array([0.0, 3.0, 0.0]), jnp.array([0.0, 0.2, 0.0])))
-    bare = log_of(truth)
+    bare = synthetic_log(truth)
     effort = np.asarray(bare.effort).copy()
     effort[:, 0] = 0.0  # there is no sensor of effort at the motor's joint
-    effort[:, 2] /= 1.3  # what the log calls an effort is 1 / gain of it
+    effort[:, 2] /= 1.3  # the log holds efforts divided by the gain
     log = eqx.tree_at(lambda x: x.effort, bare, jnp.asarray(effort))
     fields = lambda m: (*stiff(m), m.properties.armature, m.placements.translation, m.gravity)
-    moved = truth.placements.translation.at[2].add(jnp.array([0.02, -0.01, 0.03]))
+    translations = truth.placements.translation.at[2].add(jnp.array([0.02, -0.01, 0.03]))
     tilted = jnp.array([0.0, 9.81 * np.sin(0.03), -9.81 * np.cos(0.03)])
     some = jnp.array([0.0, 1.0, 0.0]), jnp.array([0.0, 0.05, 0.0]), ARM.properties.armature.at[2].multiply(1.5)
-    start = eqx.tree_at(fields, truth, (*some, moved, tilted))
+    start = eqx.tree_at(fields, truth, (*some, translations, tilted))
     system = jd.System(start, (drive(start), _motor(bare, 0.06, 0.6)))
     paths = (
         "joints[joint2].stiffness",
@@ -172,8 +177,8 @@ def test_springs_gravity_gains_geometry_rotors_and_motors_are_found_together():
 
 
 @pytest.mark.slow
-def test_a_free_base_is_fitted_from_a_log_of_arrays():
-    """No effort acts on a base that flies; what moves it are the reactions of its arm, and they tell its inertia."""
+def test_inertia_of_a_free_base():
+    """No effort acts on a floating base; the reactions of its arm make its inertia identifiable."""
     b = jd.ModelBuilder(gravity=(0.0, 0.0, 0.0))
     body = lambda m: jd.spatial.box((0.3, 0.2, 0.1), mass=m).moved([0.02, 0.01, 0.05])
     b.add_link("base", "world", jd.joints.Free(), body(4.0))
@@ -194,8 +199,8 @@ def test_a_free_base_is_fitted_from_a_log_of_arrays():
 
 
 @pytest.mark.slow
-def test_a_fit_says_how_far_it_is(capsys):
-    """On a pendulum: one line a pass to a function, and on stderr where that is no terminal."""
+def test_progress_of_a_fit(capsys):
+    """One line for each pass, to a function or to stderr."""
     model = jd.robots.pendulum(damping=0.3)
     t, q, v, a = motion(1, 50)
     log = Log(t, q, v, a, q)

@@ -1,4 +1,4 @@
-"""Linear least squares: exact data, deviations, groupings, robustness and refusals."""
+"""Linear least squares: exact data, standard deviations, base parameters, outliers and rejected input."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,34 +18,34 @@ from jaxdyn.identification import (
     predicted_effort,
 )
 
-from ._made import SELECTION, arm, disturbed, efforts, log_of, motion
+from .synthetic_logs import SELECTION, arm, efforts, motion, perturb_model, synthetic_log
 
 ARM = arm()
-START = disturbed(ARM)
+START = perturb_model(ARM)
 
 
 @pytest.mark.slow
-def test_exact_efforts_give_the_true_base_parameters():
+def test_base_parameters_from_exact_efforts():
     t, q, v, a = motion(ARM.nv, seed=1)
-    log, unseen = log_of(ARM), Log(t, q, v, a, efforts(ARM, q, v, a), "unseen")
-    found = fit(START, log, SELECTION, Linear(), held_out=[unseen])
+    log, held_out = synthetic_log(ARM), Log(t, q, v, a, efforts(ARM, q, v, a), "held out")
+    found = fit(START, log, SELECTION, Linear(), held_out=[held_out])
     truth = fit(ARM, log, SELECTION, Linear(reweight=0))
     for mine, true in zip(found.base, truth.base, strict=True):
         assert mine.name == true.name
         assert abs(mine.value - true.prior) < 1e-7 * max(1, abs(true.prior))
     assert found.relative_error < 1e-8 and found.relative_error_held_out < 1e-8
     assert found.status == FitStatus.CONVERGED
-    np.testing.assert_allclose(predicted_effort(found.system, unseen), unseen.effort, atol=1e-7)
+    np.testing.assert_allclose(predicted_effort(found.system, held_out), held_out.effort, atol=1e-7)
 
 
 @pytest.mark.slow
-def test_groupings_of_a_planar_arm_are_those_of_the_textbook():
+def test_base_parameters_of_a_planar_arm_agree_with_the_textbook():
     arm = jd.ModelBuilder()
     for k, parent in enumerate(("world", "link1")):
         body = jd.spatial.rod(0.5, mass=1.0).moved([0, 0, -0.25])
         arm.add_link(f"link{k + 1}", parent, jd.joints.Revolute([0, 1, 0]), body, translation=[0, 0, -0.5 * k])
     model = arm.build()
-    found = fit(model, log_of(model), "links[*].inertial", Linear(reweight=0))
+    found = fit(model, synthetic_log(model), "links[*].inertial", Linear(reweight=0))
     names = [row.name for row in found.base]  # Khalil and Dombre 2002, section 9.4.2.4: six of a planar arm
     assert names == [
         "mx(link1)",
@@ -60,12 +60,12 @@ def test_groupings_of_a_planar_arm_are_those_of_the_textbook():
 
 
 @pytest.mark.slow
-def test_what_cannot_be_seen_stays():
-    found = fit(START, log_of(ARM, 0.05), SELECTION, Linear())
-    hidden = set(found.unobservable) & {row.name for row in found.parameters}
-    assert {"m(link1)", "mz(link1)", "Ixx(link1)"} <= hidden
+def test_unobservable_parameters_stay_at_the_prior():
+    found = fit(START, synthetic_log(ARM, 0.05), SELECTION, Linear())
+    unobservable = set(found.unobservable) & {row.name for row in found.parameters}
+    assert {"m(link1)", "mz(link1)", "Ixx(link1)"} <= unobservable
     for row in found.parameters:
-        if row.name in hidden:
+        if row.name in unobservable:
             assert row.value == pytest.approx(row.prior, abs=1e-12) and not row.observable and np.isnan(row.deviation)
 
 
@@ -74,32 +74,32 @@ TWO = arm(2)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [Linear(reweight=1), Physical(reweight=1)], ids=["linear", "physical"])
-def test_deviations_cover_the_truth_at_their_rate(method):
-    """Of 30 noisy logs some 95 % of base parameters are within 1.96 deviations, and none are stated too wide."""
-    truth, z = fit(TWO, log_of(TWO, samples=200), SELECTION, Linear(reweight=0)).base, []
+def test_coverage_of_standard_deviations(method):
+    """In 30 noisy logs 95 % of the base parameters are within 1.96 standard deviations."""
+    truth, z = fit(TWO, synthetic_log(TWO, samples=200), SELECTION, Linear(reweight=0)).base, []
     for seed in range(30):
-        found = fit(disturbed(TWO), log_of(TWO, 0.1, 200, seed), SELECTION, method)
+        found = fit(perturb_model(TWO), synthetic_log(TWO, 0.1, 200, seed), SELECTION, method)
         assert [row.name for row in found.base] == [row.name for row in truth]
         z += [(row.value - true.prior) / row.deviation for row, true in zip(found.base, truth, strict=True)]
-    # some 400 numbers that depend on each other in each log: three deviations of the rate, and of the root mean square
+    # about 400 correlated numbers: three standard deviations of the rate, and of the root mean square
     assert 0.91 < np.mean(np.abs(z) < 1.96) < 0.985
     assert 0.87 < np.sqrt(np.mean(np.square(z))) < 1.13
 
 
 @pytest.mark.slow
-def test_weights_are_estimated_and_losses_ignore_gross_errors():
-    log = log_of(ARM, 0.02)
-    bad = np.array(log.effort)
-    bad[::17, 1] += 40.0
-    spoilt = eqx.tree_at(lambda x: x.effort, log, jnp.asarray(bad))
-    plain = fit(START, spoilt, SELECTION, Linear())
-    robust = fit(START, spoilt, SELECTION, Linear(reweight=12, loss=Cauchy()))
+def test_robust_loss_ignores_outliers():
+    log = synthetic_log(ARM, 0.02)
+    effort = np.array(log.effort)
+    effort[::17, 1] += 40.0
+    contaminated = eqx.tree_at(lambda x: x.effort, log, jnp.asarray(effort))
+    plain = fit(START, contaminated, SELECTION, Linear())
+    robust = fit(START, contaminated, SELECTION, Linear(reweight=12, loss=Cauchy()))
     truth = np.array([row.prior for row in fit(ARM, log, SELECTION, Linear(reweight=0)).base])
-    off = lambda r: np.linalg.norm(np.array([row.value for row in r.base]) - truth)
-    assert off(robust) < 0.1 * off(plain)
+    error = lambda r: np.linalg.norm(np.array([row.value for row in r.base]) - truth)
+    assert error(robust) < 0.1 * error(plain)
 
 
-def test_a_grouping_finds_planted_dependence():
+def test_grouping_finds_dependent_columns():
     rng = np.random.default_rng(0)
     j = rng.normal(size=(50, 5))
     j[:, 3] = 2 * j[:, 0] - 0.5 * j[:, 2]
@@ -111,8 +111,8 @@ def test_a_grouping_finds_planted_dependence():
 
 
 @pytest.mark.slow
-def test_what_no_log_shows_and_what_is_not_linear_is_refused():
-    log = log_of(ARM)
+def test_parameters_without_influence_and_nonlinear_ones_are_rejected():
+    log = synthetic_log(ARM)
     with pytest.raises(jd.ModelError, match="joint2.*stiffness.*no influence"):
         still = eqx.tree_at(lambda x: x.q, log, log.q.at[:, 1].set(0.0))
         fit(ARM, still, (*SELECTION, "joints[joint2].stiffness"))
@@ -120,8 +120,9 @@ def test_what_no_log_shows_and_what_is_not_linear_is_refused():
         fit(ARM, log, "joints[*].friction_velocity")
 
 
-def test_what_is_wrong_is_refused_by_name():
-    log = log_of(ARM)
+@pytest.mark.slow
+def test_invalid_logs_and_weights_are_rejected():
+    log = synthetic_log(ARM)
     with pytest.raises(jd.ShapeError, match="no accelerations"):
         fit(ARM, eqx.tree_at(lambda x: x.a, log, None), SELECTION)
     with pytest.raises(jd.ShapeError, match="weights"):
@@ -131,8 +132,8 @@ def test_what_is_wrong_is_refused_by_name():
 
 
 @pytest.mark.slow
-def test_physical_least_squares_keeps_bodies_where_plain_ones_break():
-    log = log_of(ARM, 1.0, samples=60)
+def test_physical_fit_is_consistent_where_the_linear_one_is_not():
+    log = synthetic_log(ARM, 1.0, samples=60)
     plain = fit(START, log, SELECTION, Linear())
     bodies = fit(START, log, SELECTION, Physical(), prior=GeometricPrior(1e-3))
     assert not plain.is_physical and bodies.is_physical
@@ -141,11 +142,10 @@ def test_physical_least_squares_keeps_bodies_where_plain_ones_break():
 
 
 @pytest.mark.slow
-@pytest.mark.wide
-def test_a_strong_prior_holds_and_a_weak_one_lets_go():
-    log = log_of(ARM, 0.05)
-    held = fit(START, log, SELECTION, Physical(reweight=0), prior=GeometricPrior(1e12, 1e12), weights=jnp.ones(3))
-    for row in held.parameters:
+def test_limits_of_a_strong_and_of_a_weak_prior():
+    log = synthetic_log(ARM, 0.05)
+    strong = fit(START, log, SELECTION, Physical(reweight=0), prior=GeometricPrior(1e12, 1e12), weights=jnp.ones(3))
+    for row in strong.parameters:
         assert row.value == pytest.approx(row.prior, rel=1e-4, abs=1e-5)
     free = fit(START, log, SELECTION, Physical())
     linear = fit(START, log, SELECTION, Linear())

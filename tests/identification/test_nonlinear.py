@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt and first-order descent over bodies, and the nonlinear physical fit."""
+"""Nonlinear fits: Levenberg-Marquardt, first-order descent, robust losses, bounds and the prior."""
 
 import equinox as eqx
 import jax
@@ -25,30 +25,30 @@ from jaxdyn.identification import (
     link_checks,
     pseudo_inertia,
 )
-from jaxdyn.identification._nonlinear import levenberg_marquardt
-from jaxdyn.identification._parameters import check_bodies
+from jaxdyn.identification.methods._levenberg_marquardt import minimise_damped
+from jaxdyn.identification.parameters import check_bodies
 from jaxdyn.simulation import cubic_signal
 
-from ._made import SELECTION, arm, disturbed, efforts, log_of, motion
+from .synthetic_logs import SELECTION, arm, efforts, motion, perturb_model, synthetic_log
 
 ARM = arm()
-START = disturbed(ARM)
+START = perturb_model(ARM)
 
 
 @pytest.mark.slow
-def test_the_smoothing_velocity_of_friction_is_found():
-    """Not linear: summed anew at each step. Exact data, so that the truth is the minimum."""
+def test_friction_velocity_is_identified():
+    """A nonlinear residual with exact data, so that the truth is the minimum."""
     start = eqx.tree_at(lambda m: m.properties.friction_velocity, ARM, jnp.full(3, 0.09))
     paths = ("joints[*].friction", "joints[*].friction_velocity")
-    found = fit(start, log_of(ARM), paths, Physical(reweight=0), weights=jnp.ones(3)).checked()
+    found = fit(start, synthetic_log(ARM), paths, Physical(reweight=0), weights=jnp.ones(3)).checked()
     for k in (1, 2, 3):
         assert found.value(f"joints[joint{k}].friction_velocity") == pytest.approx(0.05, rel=1e-5)
     assert found.relative_error < 1e-6
 
 
 @pytest.mark.slow
-def test_both_methods_over_bodies_find_one_minimum():
-    log = log_of(ARM, 0.05)
+def test_physical_and_levenberg_marquardt_find_the_same_minimum():
+    log = synthetic_log(ARM, 0.05)
     prior = GeometricPrior(1.0, 1.0)
     convex = fit(START, log, SELECTION, Physical(reweight=0), prior=prior, weights=jnp.full(3, 20.0)).checked()
     free = fit(START, log, SELECTION, LevenbergMarquardt(reweight=0), prior=prior, weights=jnp.full(3, 20.0)).checked()
@@ -57,17 +57,17 @@ def test_both_methods_over_bodies_find_one_minimum():
 
 
 @pytest.mark.slow
-def test_friction_of_every_kind_is_found_in_efforts_written_out_by_hand():
-    """Forward and backward Coulomb and viscous friction, Stribeck's bump and its velocity, and a share of the load."""
+def test_friction_parameters_from_closed_form_efforts():
+    """Coulomb and viscous friction of both directions, Stribeck friction with its velocity, load-dependent friction."""
     model = arm(2)
     t, q, v, a = motion(2)
     s = np.tanh(v / 0.05)
     up, down = (1 + s) / 2, (1 - s) / 2
-    held = np.array(efforts(model, q, 0 * v, 0 * a))
-    load = np.sqrt(held**2 + 0.01**2) - 0.01
-    rubbed = 0.3 * up - 0.45 * down + (0.2 * up + 0.35 * down) * v
-    rubbed += (np.array([0.2, 0.25]) * np.exp(-((v / 0.4) ** 2)) + np.array([0.0, 0.05]) * load) * s
-    log = Log(t, q, v, a, np.asarray(efforts(model, q, v, a)) + rubbed)
+    static = np.array(efforts(model, q, 0 * v, 0 * a))
+    load = np.sqrt(static**2 + 0.01**2) - 0.01
+    friction = 0.3 * up - 0.45 * down + (0.2 * up + 0.35 * down) * v
+    friction += (np.array([0.2, 0.25]) * np.exp(-((v / 0.4) ** 2)) + np.array([0.0, 0.05]) * load) * s
+    log = Log(t, q, v, a, np.asarray(efforts(model, q, v, a)) + friction)
     start = joint_friction(model, coulomb=0.2, viscous=0.1, stribeck=0.1, stribeck_velocity=0.6, width=0.05)
     truth = {
         "coulomb_forward": 0.3,
@@ -84,7 +84,7 @@ def test_friction_of_every_kind_is_found_in_efforts_written_out_by_hand():
     found = fit(system, log, paths, LevenbergMarquardt(reweight=0, rtol=1e-12), weights=jnp.full(2, 1e3)).checked()
     for field, value in truth.items():
         np.testing.assert_allclose(getattr(found.system.parts[1], field), np.broadcast_to(value, 2), atol=1e-4)
-    # an offset of the sensor is the same as friction that differs by direction, which the result says
+    # a sensor offset cannot be told from Coulomb friction that differs by direction
     pair = tuple(f"parts[JointFriction].coulomb_{way}" for way in ("forward", "backward"))
     both = fit(system, log, ("parts[Drive].offset", *pair), Physical(reweight=0))
     assert len(both.unobservable) == 2 and "offset" in " ".join(both.unobservable)
@@ -97,14 +97,14 @@ def _pendulum(noise=0.0, samples=120, **parts):
     return model, Log(t, q, v, a, u + noise * np.random.default_rng(3).normal(size=u.shape))
 
 
-def _damped(value):
+def _with_damping(value):
     model, _ = _pendulum(damping=value, samples=4)
     return model, f"joints[{model.joint_names[0]}].damping"
 
 
 @pytest.mark.slow
-def test_several_starts_find_the_gear_where_one_does_not():
-    """Of a motor under a known voltage, `tau = n K (u - K n v) / R`: next to no gear explains the motion as well."""
+def test_several_starts_find_the_global_minimum():
+    """The gear n of a motor, `tau = n K (u - K n v) / R`, has a second, local minimum near zero."""
     model, log = _pendulum()
     n, k, ohm = 20.0, 0.5, 1.0
     voltage = ohm * log.effort[:, 0] / (n * k) + k * n * log.v[:, 0]
@@ -121,13 +121,13 @@ def test_several_starts_find_the_gear_where_one_does_not():
     assert several.checked().value("parts[DcMotor].gear") == pytest.approx(n, rel=1e-6)
 
 
-@pytest.mark.slow
-def test_the_minimum_is_that_of_another_solver():
+@pytest.mark.exhaustive
+def test_minimum_agrees_with_optimistix():
     """Geometry and a gain under noise, against optimistix on the vector of all residuals."""
     model = arm(2)
     system = jd.System(model, (drive(model, gain=1.2),))
     paths = ("joints[joint2].translation", "parts[Drive].gain", "gravity.direction")
-    log = log_of(model, 0.3, samples=60)
+    log = synthetic_log(model, 0.3, samples=60)
     method = LevenbergMarquardt(reweight=0, rtol=1e-14)
     found = fit(system, log, paths, method, prior=GeometricPrior(0.0, 1e-9), weights=[1.0, 2.0]).checked()
     parameters = collect(system, paths)
@@ -146,19 +146,19 @@ def test_the_minimum_is_that_of_another_solver():
 
 
 class _Kink(eqx.Module):
-    """A slope that leads nowhere: every step raises the cost."""
+    """A gradient of the wrong sign: every step raises the cost."""
 
-    def at(self, z):
+    def quadratic_model(self, z):
         return 1 + 10 * jnp.sum(jnp.abs(z)), jnp.ones_like(z), jnp.eye(z.shape[0])
 
 
-def test_steps_that_are_refused_again_and_again_are_no_convergence():
-    end = levenberg_marquardt(_Kink(), jnp.zeros(2), 1e-9, 100)
+def test_rejected_steps_are_not_convergence():
+    end = minimise_damped(_Kink(), jnp.zeros(2), 1e-9, 100)
     assert int(end.ended) == 1 + FitStatus.STALLED and int(end.steps) > 10
 
 
 @pytest.mark.slow
-def test_a_start_that_is_not_finite_says_so():
+def test_status_of_a_start_that_is_not_finite():
     model, log = _pendulum()
     broken = eqx.tree_at(lambda m: m.properties.armature, model, jnp.array([jnp.nan]))
     for method in (Physical(), LevenbergMarquardt(starts=3), FirstOrder(optax.sgd(0.1), max_steps=20)):
@@ -166,9 +166,9 @@ def test_a_start_that_is_not_finite_says_so():
 
 
 @pytest.mark.slow
-def test_descent_by_gradients_ends_at_the_minimum_or_says_that_it_did_not():
+def test_first_order_descent_converges_or_reports_otherwise():
     log = _pendulum(0.1, damping=0.3)[1]
-    start, name = _damped(0.05)
+    start, name = _with_damping(0.05)
     paths = ("links[*].inertial", "joints[*].damping", "joints[*].friction")
     prior = GeometricPrior(1.0, 1.0)
     known = fit(start, log, paths, Physical(reweight=0), prior=prior, weights=[10.0]).checked()
@@ -178,39 +178,39 @@ def test_descent_by_gradients_ends_at_the_minimum_or_says_that_it_did_not():
     assert found.value(name) == pytest.approx(known.value(name), abs=0.2 * known.parameters[10].deviation)
     early = FirstOrder(adam, max_steps=20, reweight=0)
     assert fit(start, log, paths, early, prior=prior, weights=[10.0]).status == FitStatus.MAX_STEPS
-    still = FirstOrder(optax.sgd(0.0), max_steps=50, reweight=0)  # costs that do not change are no minimum
+    still = FirstOrder(optax.sgd(0.0), max_steps=50, reweight=0)  # a constant cost is not convergence
     assert fit(start, log, paths, still, prior=prior, weights=[10.0]).status == FitStatus.STALLED
 
 
-@pytest.mark.slow
+@pytest.mark.slow("free-cauchy")
 @pytest.mark.parametrize(
     "method",
     [
         pytest.param(Linear(loss=Huber()), id="linear-huber"),
         pytest.param(LevenbergMarquardt(loss=Cauchy()), id="free-cauchy"),
-        pytest.param(Linear(loss=Cauchy(), reweight=4), id="linear-cauchy", marks=pytest.mark.wide),
-        pytest.param(Physical(loss=Huber()), id="physical-huber", marks=pytest.mark.wide),
+        pytest.param(Linear(loss=Cauchy(), reweight=4), id="linear-cauchy", marks=pytest.mark.exhaustive),
+        pytest.param(Physical(loss=Huber()), id="physical-huber", marks=pytest.mark.exhaustive),
     ],
 )
-def test_samples_far_off_do_not_move_robust_fits(method):
+def test_outliers_do_not_bias_robust_fits(method):
     noise = 0.02
     _, clean = _pendulum(noise, samples=400, damping=0.3)
     rng = np.random.default_rng(0)
     wrong = np.where(rng.random(400) < 0.08, 3.0 * np.sign(np.asarray(clean.v)[:, 0]), 0.0)[:, None]
     log = eqx.tree_at(lambda x: x.effort, clean, clean.effort + wrong)
-    start, name = _damped(0.2)
+    start, name = _with_damping(0.2)
     paths = ("links[*].inertial", "joints[*].damping")
     plain = fit(start, log, paths, Linear())
     found = fit(start, log, paths, method).checked()
     row = next(row for row in fit(start, clean, paths, Linear()).parameters if row.name == name)
     assert abs(plain.value(name) - 0.3) > 30 * row.deviation
-    assert abs(found.value(name) - 0.3) < 6 * row.deviation  # one-sided errors still pull a little
+    assert abs(found.value(name) - 0.3) < 6 * row.deviation  # one-sided errors leave a small bias
 
 
 @pytest.mark.slow
-def test_a_robust_fit_is_where_the_sum_of_the_loss_is_least():
+def test_robust_fit_minimises_the_loss():
     _, log = _pendulum(0.1, damping=0.3)
-    start, name = _damped(0.2)
+    start, name = _with_damping(0.2)
     log = eqx.tree_at(lambda x: x.effort, log, log.effort.at[::7].add(1.0))
     model = lambda value: eqx.tree_at(lambda m: m.properties.damping, start, jnp.array([value]))
     for method in (Physical(loss=Huber()), LevenbergMarquardt(loss=Huber())):
@@ -226,9 +226,9 @@ def test_a_robust_fit_is_where_the_sum_of_the_loss_is_least():
 
 
 @pytest.mark.slow
-def test_bounds_are_kept():
+def test_estimates_stay_within_bounds():
     _, log = _pendulum(damping=0.3)
-    start, name = _damped(0.1)
+    start, name = _with_damping(0.1)
     mass = "m(" + start.link_names[0] + ")"
     paths = ("joints[*].damping", "joints[*].friction")
     for method in (Physical(reweight=0), LevenbergMarquardt(reweight=0)):
@@ -240,44 +240,46 @@ def test_bounds_are_kept():
     free = ("links[*].inertial", "joints[*].damping")
     found = fit(start, log, free, Physical(), bounds={"m(*)": tuple(heavy)}).checked()
     assert heavy[0] <= found.value(mass) <= heavy[1] and found.value(name) == pytest.approx(0.3, abs=1e-4)
-    with pytest.raises(jd.ModelError, match="kept by Physical alone"):
+    with pytest.raises(jd.ModelError, match="supported by Physical only"):
         fit(start, log, free, LevenbergMarquardt(), bounds={"m(*)": tuple(heavy)})
-    with pytest.raises(jd.ModelError, match="Linear keeps no bounds"):
+    with pytest.raises(jd.ModelError, match="Linear does not support bounds"):
         fit(start, log, free, bounds={"m(*)": tuple(heavy)})
 
 
-def test_bounds_and_inertias_that_cannot_be_kept_are_refused():
-    start, name = _damped(0.1)
+def test_invalid_bounds_and_free_inertias_are_rejected():
+    start, name = _with_damping(0.1)
     with pytest.raises(jd.ModelError, match="expected the lower one first"):
         collect(start, name, {name: (2.0, 1.0)})
     with pytest.raises(jd.ModelError, match="name no selected parameter"):
         collect(start, name, {"joints[*].friction": (0.0, 1.0)})
-    with pytest.raises(jd.ModelError, match=r"inertia is nine free numbers"):
+    with pytest.raises(jd.ModelError, match=r"inertia selects nine independent entries"):
         check_bodies(collect(start, "links[*].inertia"), inertial_bounds=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [Physical(reweight=0), LevenbergMarquardt(reweight=0)], ids=["convex", "free"])
-def test_what_cannot_be_seen_is_where_the_prior_is_least(method):
-    """A link about a vertical axis shows `Izz = tr(B P)`, `B = diag(1, 1, 0, 0)`, and nothing else. Of all bodies with
-    one Izz the divergence is least where `P^-1 = P_0^-1 + lambda B`.
+def test_unobservable_directions_minimise_the_prior(method):
+    """Only `Izz = tr(B P)`, `B = diag(1, 1, 0, 0)`, of a link on a vertical axis is identifiable. Among the bodies with
+    this Izz, the divergence is least where `P^-1 = P_0^-1 + lambda B`.
     """
     model = arm(1)
     start = eqx.tree_at(lambda m: m.links.inertia, model, 1.5 * model.links.inertia)
-    found = fit(start, log_of(model), "links[*].inertial", method, weights=[10.0], prior=GeometricPrior(1e-2)).checked()
+    found = fit(
+        start, synthetic_log(model), "links[*].inertial", method, weights=[10.0], prior=GeometricPrior(1e-2)
+    ).checked()
     assert len(found.unobservable) == 9
     first, last = (
         np.linalg.inv(pseudo_inertia(jnp.array([getattr(row, which) for row in found.parameters])))
         for which in ("prior", "value")
     )
     change = last - first
-    assert change[0, 0] > 0.05 * first[0, 0]  # it has become lighter
+    assert change[0, 0] > 0.05 * first[0, 0]  # the estimate is lighter than the prior
     np.testing.assert_allclose(change, change[0, 0] * np.diag([1, 1, 0, 0]), atol=1e-4 * change[0, 0])
 
 
 @pytest.mark.slow
-def test_random_fits_of_seven_joints_converge_24_of_24():
-    """Truth and prior are random bodies; the optimum is known from the data without noise."""
+def test_fits_of_a_random_arm_from_random_priors_converge():
+    """Truth and prior are random bodies; the residual at the optimum is the noise."""
     model = jd.robots.panda()
     rng = np.random.default_rng(5)
     converged = 0
@@ -292,15 +294,15 @@ def test_random_fits_of_seven_joints_converge_24_of_24():
         truth = eqx.tree_at(links, model, random(factors))
         factors = np.exp(rng.normal(0, 0.5, model.num_links))
         start = eqx.tree_at(links, model, random(factors))
-        found = fit(start, log_of(truth, 0.02, seed=k), "links[*].inertial", Physical(reweight=1))
+        found = fit(start, synthetic_log(truth, 0.02, seed=k), "links[*].inertial", Physical(reweight=1))
         noise = [e.fit for e in found.errors]
         good = found.status == FitStatus.CONVERGED and found.is_physical and max(noise) < 0.025
         converged += good and all(c.physical for c in link_checks(found.model))
     assert converged == 24
 
 
-def test_parts_with_a_state_are_refused():
+def test_parts_with_a_state_are_rejected():
     motor = DcMotor("joint1", 1.0, constant=0.1, resistance=1.0, inductance=0.1)
     with pytest.raises(jd.ModelError, match="DcMotor has a state"):
-        fit(jd.System(ARM, (motor,)), log_of(ARM), "parts[DcMotor].resistance", Physical())
+        fit(jd.System(ARM, (motor,)), synthetic_log(ARM), "parts[DcMotor].resistance", Physical())
     assert motion(3)[1].shape == (400, 3)

@@ -1,4 +1,4 @@
-"""Preparation against signals whose truth is known, and against scipy's filters."""
+"""Preparation of logs against exact signals and against the filters of SciPy."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,9 +16,9 @@ from jaxdyn.identification import (
     hold_out_times,
     prepare,
 )
-from jaxdyn.identification import _prepare_signals as signals
-from jaxdyn.identification._prepare import _bound_notes
-from jaxdyn.identification._prepare_delay import _least
+from jaxdyn.identification.preparation import _signals as signals
+from jaxdyn.identification.preparation._delays import _best_lag
+from jaxdyn.identification.preparation._prepare import _describe_bounded_delays
 
 NAMES = ("upper", "lower")
 
@@ -33,7 +33,7 @@ def _arm():
 
 
 def _motion(t, order=0):
-    """Two harmonics a joint, and its derivatives."""
+    """Two harmonics per joint, or their derivatives."""
     w = 2 * np.pi * np.array([[0.3, 0.7], [0.5, 0.9]])
     size = np.array([[0.8, 0.3], [0.6, 0.4]])
     phase = w * np.asarray(t)[:, None, None] + [[0.1, 1.0], [2.0, 0.3]]
@@ -51,81 +51,81 @@ def _table(t, name="run", q=None, v=None, effort=None, delay=0.0):
     return Table(name, x)
 
 
-def _logged(t, name="run", delay=0.0, lag=0.0):
+def _run_table(t, name="run", delay=0.0, lag=0.0):
     return _table(t, name, _motion(t), _motion(t - lag, 1), _efforts(t - delay))
 
 
 # Signals
 
 
-def test_the_filter_is_butterworth_forward_and_backward():
+def test_filter_equals_forward_backward_butterworth_of_scipy():
     rng = np.random.default_rng(0)
     dt, cutoff = 0.002, 20.0
     x = np.cumsum(rng.normal(size=(2000, 2)), axis=0)
     sos = scipy.signal.butter(4, cutoff, fs=1 / dt, output="sos")
     expected = scipy.signal.sosfiltfilt(sos, x, axis=0, padtype="odd", padlen=1500)
-    found = signals.filtered(x, dt, cutoff, 4)
-    inside = slice(600, -600)  # the two continue the signal beyond its ends differently
+    found = signals.filter_zero_phase(x, dt, cutoff, 4)
+    inside = slice(600, -600)  # the two extend the signal differently at its ends
     np.testing.assert_allclose(found[inside], expected[inside], atol=1e-10 * np.abs(x).max())
     f, response = scipy.signal.freqz_sos(sos, 400, fs=1 / dt)
     np.testing.assert_allclose(signals.butterworth_response(f, cutoff, 1 / dt, 4), np.abs(response) ** 2, atol=1e-12)
     assert signals.butterworth_response(np.array([cutoff]), cutoff, 1 / dt, 4)[0] == pytest.approx(0.5, abs=1e-14)
 
 
-def test_derivatives_are_exact_inside():
+def test_filtered_derivatives_are_exact_away_from_the_ends():
     t = np.arange(4000) * 0.005
     for order in (1, 2):
-        found = signals.filtered(_motion(t), 0.005, 15.0, 4, order)
+        found = signals.filter_zero_phase(_motion(t), 0.005, 15.0, 4, order)
         np.testing.assert_allclose(found[800:-800], _motion(t, order)[800:-800], atol=2e-6)  # the filter takes 1e-8
-    line = 2.0 + 3.0 * t[:, None]  # what has no curvature passes through everything up to the ends
-    np.testing.assert_allclose(signals.filtered(line, 0.005, 1.0, 4), line, atol=1e-10)
-    np.testing.assert_allclose(signals.filtered(line, 0.005, 1.0, 4, 1), 3.0, atol=1e-10)
-    np.testing.assert_allclose(signals.filtered(line, 0.005, 1.0, 4, 2), 0.0, atol=1e-9)
+    line = 2.0 + 3.0 * t[:, None]  # a straight line passes unchanged up to the ends
+    np.testing.assert_allclose(signals.filter_zero_phase(line, 0.005, 1.0, 4), line, atol=1e-10)
+    np.testing.assert_allclose(signals.filter_zero_phase(line, 0.005, 1.0, 4, 1), 3.0, atol=1e-10)
+    np.testing.assert_allclose(signals.filter_zero_phase(line, 0.005, 1.0, 4, 2), 0.0, atol=1e-9)
 
 
-def test_interpolation():
+def test_cubic_interpolation_is_third_order_accurate():
     rng = np.random.default_rng(1)
     errors = []
     for n in (200, 400):
         t = np.sort(np.concatenate([[0, 10], 10 * (np.arange(1, n) + rng.uniform(-0.3, 0.3, n - 1)) / n]))
         at = np.linspace(0.5, 9.5, 1000)
-        errors.append(np.abs(signals.interpolate(t, _motion(t), at) - _motion(at)).max())
-    assert errors[1] < 1e-4 and errors[1] < errors[0] / 5  # third order: an eighth, but for the random steps
+        errors.append(np.abs(signals.interpolate_cubic(t, _motion(t), at) - _motion(at)).max())
+    assert errors[1] < 1e-4 and errors[1] < errors[0] / 5  # third order: a factor of 8, less with random steps
     cubic = lambda t: (1 + t - 2 * t**2)[:, None]
     t = np.array([0.0, 0.1, 0.5, 0.6, 1.0])
     np.testing.assert_allclose(
-        signals.interpolate(t, cubic(t), np.linspace(0, 1, 50)), cubic(np.linspace(0, 1, 50)), atol=1e-14
+        signals.interpolate_cubic(t, cubic(t), np.linspace(0, 1, 50)), cubic(np.linspace(0, 1, 50)), atol=1e-14
     )
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.0133, -0.0571, 0.1904])
-def test_delays_between_samples(delay):
+def test_delays_are_estimated_between_samples(delay):
     t = np.arange(3000) * 0.01
     rng = np.random.default_rng(2)
     reference = _motion(t, 1)[:, 0]
     later = 0.7 * _motion(t - delay, 1)[:, 0] + 0.3 + 0.01 * rng.normal(size=t.size)
-    assert signals.delay_between(reference, later, 0.01, 0.25) == pytest.approx(delay, abs=1e-3)  # noise and tapers
+    assert signals.estimate_delay(reference, later, 0.01, 0.25) == pytest.approx(delay, abs=1e-3)  # noise and tapers
 
 
-def test_repeats_and_rest():
+def test_repeated_rows_are_distinguished_from_rest():
     t = np.arange(20) * 0.1
     x = np.array([0, 1, 1, 2, 3, 3, 3, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 8.0])
-    same = signals.repeated_rows(t, [x], 0.5)
-    assert np.flatnonzero(same).tolist() == [2, 5, 6]  # nine in a row are rest
-    assert np.flatnonzero(signals.repeated_rows(np.array([0, 1, 1, 2.0]), [np.arange(4.0)], 1.0)).tolist() == [2]
+    same = signals.is_repeated(t, [x], 0.5)
+    assert np.flatnonzero(same).tolist() == [2, 5, 6]  # nine equal rows are rest
+    assert np.flatnonzero(signals.is_repeated(np.array([0, 1, 1, 2.0]), [np.arange(4.0)], 1.0)).tolist() == [2]
 
 
 # Logs
 
 
-def test_an_irregular_log_with_everything_wrong():
+def test_irregular_log_with_gap_repeats_and_delays_is_prepared():
     rng = np.random.default_rng(3)
     t = np.arange(8000) * 0.005 + rng.uniform(-0.001, 0.001, 8000)
     t = t[(t < 20.0) | (t > 20.4)]  # a gap
-    table = _logged(t, delay=0.02, lag=0.015)
+    table = _run_table(t, delay=0.02, lag=0.015)
     twice = np.sort(np.concatenate([np.arange(t.size), np.arange(100, 700, 7)]))
     columns = {name: x[twice] for name, x in table.columns.items()}
-    columns["t"] = np.arange(twice.size) * 1e-12 + columns["t"]  # the clock of the logger goes on
+    columns["t"] = np.arange(twice.size) * 1e-12 + columns["t"]  # the clock of the logger continues
     options = Preparation(cutoff=15.0, effort_delay={"upper": 0.02, "lower": 0.02}, edge=2.0)
     logs, report = prepare([(Table("run", columns),)], _arm(), None, options)
     run = report.runs[0]
@@ -148,26 +148,26 @@ def test_an_irregular_log_with_everything_wrong():
     assert run.notes == ()
 
 
-def test_wrong_velocities_are_noted():
+def test_report_notes_velocities_inconsistent_with_positions():
     t = np.arange(2000) * 0.01
     table = _table(t, "run", _motion(t), -_motion(t, 1), _efforts(t))
     _, report = prepare([table], _arm(), None, Preparation(effort_delay=0))
-    assert len(report.runs[0].notes) == 2 and "is -1 times the slope" in report.runs[0].notes[0]
+    assert len(report.runs[0].notes) == 2 and "is -1 times the derivative" in report.runs[0].notes[0]
 
 
-def test_rest_saturation_ends_and_windows_are_left_out():
+def test_rest_saturation_ends_and_samples_outside_the_window_are_removed():
     t = np.arange(6000) * 0.01
     q, effort = _motion(t), _efforts(t)
     resting = (t > 30) & (t < 40)
     q[resting], effort[resting] = q[3000], effort[3000]
     q[t >= 40] = _motion(t - 10)[t >= 40] + q[3000] - _motion(t - 10)[4000]
-    effort[1500:1540, 1] = effort.max() + 1  # stuck at its greatest
+    effort[1500:1540, 1] = effort.max() + 1  # saturated
     options = Preparation(edge=1.0, cutoff=10.0, window=(1.0, 55.0))
     logs, report = prepare([_table(t, "run", q, None, effort)], _arm(), None, options)
     why = {x.why: x for x in report.runs[0].left_out}
     assert why["rest"].start == pytest.approx(30, abs=0.3) and why["rest"].stop == pytest.approx(40, abs=0.3)
-    stuck = why["effort of lower is saturated"]
-    assert 14 < stuck.start <= 15 and 15.39 <= stuck.stop < 16
+    saturated = why["effort of lower is saturated"]
+    assert 14 < saturated.start <= 15 and 15.39 <= saturated.stop < 16
     covered = np.concatenate([np.asarray(log.t) for log in logs])
     assert covered.min() >= 2 - 1e-9 and covered.max() <= 54 + 1e-9
     assert not ((covered > 15) & (covered < 15.4)).any() and not ((covered > 30.5) & (covered < 39.5)).any()
@@ -177,7 +177,7 @@ def test_rest_saturation_ends_and_windows_are_left_out():
     assert len(kept) == 1
 
 
-def test_limits_of_efforts_saturate():
+def test_efforts_at_their_limits_are_removed():
     import equinox as eqx
 
     t = np.arange(3000) * 0.01
@@ -193,7 +193,7 @@ def test_limits_of_efforts_saturate():
     assert any("effort of upper is saturated" in x.why for x in report.runs[0].left_out)
 
 
-def test_files_side_by_side_and_angles_that_wrap():
+def test_parallel_files_are_merged_and_angles_unwrapped():
     t1, t2 = np.arange(3000) * 0.01, np.arange(2400) * 0.0125 - 0.003
     turning = _motion(t1) + 2.5 * t1[:, None]
     wrapped = (turning + np.pi) % (2 * np.pi) - np.pi
@@ -202,29 +202,29 @@ def test_files_side_by_side_and_angles_that_wrap():
     (log,) = logs
     np.testing.assert_allclose(log.q, turning[np.round(np.asarray(log.t) / 0.01).astype(int)], atol=1e-5)
     np.testing.assert_allclose(log.effort, _efforts(log.t), atol=2e-4)
-    assert "jumps by whole turns" in report.runs[0].notes[0]
-    with pytest.raises(LogError, match="have no time in common"):
+    assert "had jumps by full turns" in report.runs[0].notes[0]
+    with pytest.raises(LogError, match="do not overlap in time"):
         prepare([(_table(t1, "q.csv", wrapped), _table(t2 + 100, "effort.csv", None, None, _efforts(t2)))], _arm())
 
 
-def test_what_cannot_be_prepared_is_refused():
+def test_invalid_options_and_models_are_refused():
     t = np.arange(1000) * 0.01
-    with pytest.raises(jd.ModelError, match="cutoff 60 Hz is not between 0 and half the rate, 50 Hz"):
-        prepare([_logged(t)], _arm(), None, Preparation(cutoff=60.0))
-    with pytest.raises(LogError, match="nothing is left"):
-        prepare([_logged(t)], _arm(), None, Preparation(edge=8.0))
-    with pytest.raises(jd.ModelError, match="effort_delay names 'elbow'"):
-        prepare([_logged(t)], _arm(), None, Preparation(effort_delay={"elbow": 0.1}))
+    with pytest.raises(jd.ModelError, match="cutoff 60 Hz is not between 0 and the Nyquist frequency, 50 Hz"):
+        prepare([_run_table(t)], _arm(), None, Preparation(cutoff=60.0))
+    with pytest.raises(LogError, match="no samples remain"):
+        prepare([_run_table(t)], _arm(), None, Preparation(edge=8.0))
+    with pytest.raises(jd.ModelError, match="effort_delay: this model has no joint 'elbow'"):
+        prepare([_run_table(t)], _arm(), None, Preparation(effort_delay={"elbow": 0.1}))
     with pytest.raises(jd.ModelError, match="order is 0, expected a positive"):
         Preparation(order=0)
-    with pytest.raises(jd.ModelError, match="coordinates whose rate is the velocity"):
+    with pytest.raises(jd.ModelError, match="are not the derivatives of their coordinates"):
         prepare([], jd.robots.quadruped())
-    with pytest.raises(LogError, match="no log was given"):
+    with pytest.raises(LogError, match="no run was given"):
         prepare([], _arm())
 
 
 @pytest.mark.slow
-def test_delays_of_efforts_without_prior_numbers():
+def test_effort_delays_are_estimated_without_known_parameters():
     m = _arm()
     t = np.arange(6000) * 0.005
     real = jd.ModelBuilder()
@@ -260,31 +260,31 @@ def _log(name, n=1001, start=0.0):
     return Log(t, _motion(t), _motion(t, 1), None, _efforts(t), name=name)
 
 
-def test_splits_by_run():
+def test_hold_out_runs_selects_by_name():
     logs = [_log("a.csv#1"), _log("a.csv#2"), _log("b.csv")]
     split = hold_out_runs(logs, ["a.csv"])
     assert [x.name for x in split.held_out] == ["a.csv#1", "a.csv#2"] and split.fit == [logs[2]]
     assert [x.name for x in hold_out_runs(logs, ["*#2"]).held_out] == ["a.csv#2"]
-    with pytest.raises(jd.ModelError, match="hold-out names 'c.csv', which no log is called"):
+    with pytest.raises(jd.ModelError, match="no log is named 'c.csv'"):
         hold_out_runs(logs, ["c.csv"])
-    with pytest.raises(LogError, match="leaves no log to fit"):
+    with pytest.raises(LogError, match="leaves no data for the fit"):
         hold_out_runs(logs, ["*"])
 
 
-def test_splits_by_time_leave_a_guard():
+def test_hold_out_times_leaves_a_guard_interval():
     split = hold_out_times([_log("a")], [(2.0, 4.0)], guard=0.1)
-    (held,), (before, after) = split.held_out, split.fit
-    assert float(held.t[0]) == pytest.approx(2.1, abs=0.011)
-    assert float(held.t[-1]) == pytest.approx(3.9, abs=0.011)
+    (held_out,), (before, after) = split.held_out, split.fit
+    assert float(held_out.t[0]) == pytest.approx(2.1, abs=0.011)
+    assert float(held_out.t[-1]) == pytest.approx(3.9, abs=0.011)
     assert float(before.t[-1]) == pytest.approx(1.9, abs=0.011) and float(after.t[0]) == pytest.approx(4.1, abs=0.011)
-    np.testing.assert_array_equal(held.effort, _efforts(held.t))
-    with pytest.raises(jd.ModelError, match="no log has samples in the blocks"):
+    np.testing.assert_array_equal(held_out.effort, _efforts(held_out.t))
+    with pytest.raises(jd.ModelError, match="no log has samples in the held-out blocks"):
         hold_out_times([_log("a")], [(20.0, 21.0)])
     with pytest.raises(jd.ModelError, match="ends before it begins"):
         hold_out_times([_log("a")], [(2.0, 1.0)])
 
 
-def test_splits_by_share():
+def test_hold_out_share_covers_all_rows_once():
     split = hold_out_share([_log("a"), _log("b", start=5.0)], 0.2, 4, guard=0.0)
     held = sum(x.num_samples for x in split.held_out)
     assert len(split.held_out) == 8 and held == pytest.approx(0.2 * 2002, abs=10)
@@ -293,8 +293,8 @@ def test_splits_by_share():
     assert rows.max() == pytest.approx(10.0) and not np.isin(rows, np.asarray(split.fit[0].t)).any()
 
 
-def test_what_is_above_a_lower_rate_is_filtered_before_rows_are_left_out():
-    """96 Hz in rows at 1000 Hz, which every tenth row would show as 4 Hz, within the cut-off."""
+def test_decimation_to_a_lower_rate_does_not_alias():
+    """A signal of 96 Hz sampled at 1000 Hz; in every tenth row it would appear as 4 Hz, below the cut-off frequency."""
     t = np.arange(8000) * 0.001
     fast = 0.05 * np.sin(2 * np.pi * 96 * t)[:, None]
     table = _table(t, q=_motion(t) + fast, effort=_efforts(t) + fast)
@@ -305,15 +305,17 @@ def test_what_is_above_a_lower_rate_is_filtered_before_rows_are_left_out():
     np.testing.assert_allclose(logs[0].effort, _efforts(np.asarray(logs[0].t)), atol=1e-3)
 
 
-def test_a_delay_beyond_the_search_is_not_taken_for_none():
+def test_delay_beyond_the_search_interval_is_reported():
     t = np.arange(2000) * 0.005
     lags = np.linspace(-0.05, 0.05, 21)
     column = _motion(t)[:, :1]
     late = lambda delay: np.stack([_motion(t - delay + lag)[:, 0] for lag in lags])
-    delay, at_bound = _least(column, late(0.0213), lags)
+    delay, at_bound = _best_lag(column, late(0.0213), lags)
     assert delay == pytest.approx(0.0213, abs=1e-4) and not at_bound
-    assert _least(column, late(0.12), lags) == (0.0, True)
-    flat = np.random.default_rng(0).normal(size=(1, t.size)) + np.zeros((21, 1))  # an effort that says nothing
-    assert _least(column, flat, lags) == (0.0, False)
-    (note,) = _bound_notes(_arm(), Preparation(effort_delay=None), np.array([False, True]))
+    assert _best_lag(column, late(0.12), lags) == (0.0, True)
+    flat = np.random.default_rng(0).normal(size=(1, t.size)) + np.zeros(
+        (21, 1)
+    )  # an effort without any relation to the motion
+    assert _best_lag(column, flat, lags) == (0.0, False)
+    (note,) = _describe_bounded_delays(_arm(), Preparation(effort_delay=None), np.array([False, True]))
     assert "effort of lower: the best delay is at the bound of the search, 0.25 s" in note

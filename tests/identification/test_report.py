@@ -1,4 +1,4 @@
-"""Reports: figures against their definitions, rules that can fail, and a page that stands alone."""
+"""Reports on fits: residuals against their definitions, the rules of the verdict, and the self-contained page."""
 
 import dataclasses
 import html.parser
@@ -23,8 +23,8 @@ from jaxdyn.identification import (
     simulation_error,
     whiteness,
 )
-from jaxdyn.identification import _result as results
-from jaxdyn.identification._prepare_report import Interval, RunReport, VelocityCheck
+from jaxdyn.identification.fitting import _result as results
+from jaxdyn.identification.preparation._report import Interval, RunReport, VelocityCheck
 
 ROBOT = jd.robots.double_pendulum()
 JOINTS = [name for name, _ in jd.simulation.effort_names(ROBOT)]
@@ -70,7 +70,7 @@ SPLIT = Split([_log("fit.csv", 0), _log("more.csv", 1)], [_log("other.csv", 2)])
 
 
 @pytest.mark.parametrize("lag", [0.0, 0.4])
-def test_whiteness_against_scipy(lag):
+def test_whiteness_test_equals_scipy(lag):
     rng = np.random.default_rng(5)
     noise = rng.normal(size=2000)
     e = noise[1:] + lag * noise[:-1]
@@ -84,21 +84,22 @@ def test_whiteness_against_scipy(lag):
     assert found.white is (lag == 0) and found.bound == pytest.approx(1.96 / np.sqrt(1999))
 
 
-def test_whiteness_of_filtered_noise_is_taken_at_the_cutoff():
-    from jaxdyn.identification._prepare_signals import filtered
+def test_filtered_white_noise_is_white_at_twice_its_bandwidth():
+    from jaxdyn.identification.preparation._signals import filter_zero_phase
 
-    e = filtered(np.random.default_rng(6).normal(size=(20000, 1)), 0.001, 25.0, 4)[:, 0]
+    e = filter_zero_phase(np.random.default_rng(6).normal(size=(20000, 1)), 0.001, 25.0, 4)[:, 0]
     assert not whiteness([e], [0.001], None).white
     found = whiteness([e], [0.001], 25.0)
     assert found.white and found.step == pytest.approx(0.025)
     slow = np.convolve(np.random.default_rng(6).normal(size=20039), np.ones(40) / 40, "valid")[:, None]
-    assert not whiteness([filtered(slow, 0.001, 25.0, 4)[:, 0]], [0.001], 25.0).white
+    assert not whiteness([filter_zero_phase(slow, 0.001, 25.0, 4)[:, 0]], [0.001], 25.0).white
     rate = np.mean([whiteness([np.random.default_rng(k).normal(size=500)], [0.01], None).white for k in range(200)])
-    assert rate > 0.95  # 99 % of noise is white
+    assert rate > 0.95  # a test at the 1 % level
     assert whiteness([np.zeros(100)], [0.01], None) is None
 
 
-def test_figures_and_verdict_of_a_good_fit():
+@pytest.mark.slow
+def test_residuals_and_verdict_of_a_good_fit():
     report = report_on(_result(), SPLIT)
     for r in (*report.fit, *report.held_out):
         assert r.rmse == pytest.approx(NOISE, rel=0.1) and abs(r.bias) < 0.01 and r.whiteness.white
@@ -111,23 +112,28 @@ def test_figures_and_verdict_of_a_good_fit():
     )
     assert report.verdict.grade == "good"
     assert report.verdict.sentence.startswith(
-        "This model can be trusted on motions like those of the logs (relative error 0.0"
+        "This model can be trusted on motions like those of the logs (median relative error 0.0"
     )
-    assert "1 direction of the parameters cannot be seen" in report.verdict.sentence
+    assert "1 direction of the parameters cannot be identified" in report.verdict.sentence
 
 
 @pytest.mark.parametrize(
     ("changes", "held_out", "grade", "words"),
     [
         ({"status": results.FitStatus.MAX_STEPS}, SPLIT.held_out, "bad", "convergence: MAX_STEPS after 7 steps"),
-        ({"physical": (results.LinkCheck("<lower>", False, -0.1, "x"),)}, SPLIT.held_out, "bad", "inertia of <lower>"),
+        (
+            {"physical": (results.LinkCheck("<lower>", False, -0.1, "x"),)},
+            SPLIT.held_out,
+            "bad",
+            "not physically consistent: <lower>",
+        ),
         ({"physical": (results.LinkCheck("antenna", False, -0.1, "x"),)}, SPLIT.held_out, "good", "can be trusted"),
-        ({}, [_log("x", 3, bias=5.0)], "bad", "accuracy: relative error"),
+        ({}, [_log("x", 3, bias=5.0)], "bad", "accuracy: median relative error"),
         ({}, [_log("x", 3, bias=0.07)], "fair", "; only fair: generality"),
-        ({}, [], "good", "Nothing was held out, so it is not known how it does on other motions"),
+        ({}, [], "good", "Without held-out data, its accuracy on other motions is unknown"),
     ],
 )
-def test_rules_that_fail(changes, held_out, grade, words):
+def test_failed_rules_determine_grade_and_sentence(changes, held_out, grade, words):
     report = report_on(_result(**changes), Split(SPLIT.fit, list(held_out)))
     assert report.verdict.grade == grade and words in report.verdict.sentence
     assert {"good": "can be trusted", "fair": "with care", "bad": "should not be used"}[
@@ -135,13 +141,13 @@ def test_rules_that_fail(changes, held_out, grade, words):
     ] in report.verdict.sentence
 
 
-def test_vague_parameters_and_coloured_residuals_cost_the_best_grade():
+def test_uncertain_base_parameters_and_coloured_residuals_are_only_fair():
     row = _result().base[0]
-    vague = _result(base=(dataclasses.replace(row, deviation=1.0),))
-    report = report_on(vague, SPLIT)
+    uncertain = _result(base=(dataclasses.replace(row, deviation=1.0),))
+    report = report_on(uncertain, SPLIT)
     rule = next(r for r in report.verdict.rules if r.name == "parameters")
-    assert rule.grade == "fair" and rule.finding.startswith("1 of 1 determined combinations of parameters")
-    assert report_on(_result(base=()), SPLIT).verdict.grade == "bad"  # none is determined
+    assert rule.grade == "fair" and rule.finding.startswith("1 of 1 base parameters")
+    assert report_on(_result(base=()), SPLIT).verdict.grade == "bad"  # no base parameter is determined
     drift = lambda log: np.asarray(_exact(log.q, log.v, log.a)) + 0.2 * np.sin(np.asarray(log.t))[:, None]
     report = report_on(_result(), SPLIT, predict=drift)
     rule = next(r for r in report.verdict.rules if r.name == "residuals")
@@ -149,8 +155,8 @@ def test_vague_parameters_and_coloured_residuals_cost_the_best_grade():
 
 
 @pytest.mark.slow
-def test_efforts_are_predicted_with_all_parts_and_with_the_delay():
-    """The log is written out by hand: friction beside the robot's, a gain, an offset, and commands that come first."""
+def test_predicted_efforts_include_all_parts_and_the_delay():
+    """The log has additional friction, a gain, an offset and a delay of the commands, in closed form."""
     log = _log("made", 0)
     ahead = np.asarray(log.t) + 0.02
     w = np.array([2.0, 3.0])
@@ -160,13 +166,13 @@ def test_efforts_are_predicted_with_all_parts_and_with_the_delay():
     parts = (drive(ROBOT, gain=2.0, offset=0.4, delay=0.02), joint_friction(ROBOT, coulomb=0.3, viscous=0.2, width=0.1))
     report = report_on(_result(system=jd.System(ROBOT, parts)), [log.rows(slice(0, 590))])
     rest = report.series[0].measured - report.series[0].predicted
-    np.testing.assert_allclose(rest[:580], 0, atol=2e-3)  # a cubic between rows 10 ms apart
+    np.testing.assert_allclose(rest[:580], 0, atol=2e-3)  # cubic interpolation of steps of 10 ms
     assert report.compared == "efforts" and max(r.relative for r in report.fit) < 0.01
 
 
 @pytest.mark.slow
-def test_fits_of_motion_are_judged_by_motion_over_their_windows():
-    """Of a motor with a current of its own, on a log without accelerations."""
+def test_output_error_fits_are_compared_by_motion_over_windows():
+    """A motor with a current state, on a log without accelerations."""
     robot = jd.robots.pendulum(damping=0.3)
     motor = DcMotor(robot.joint_names[0], 2.0, constant=0.1, resistance=1.0, inductance=0.05, gear=5.0)
     system = jd.System(robot, (motor,))
@@ -183,7 +189,7 @@ def test_fits_of_motion_are_judged_by_motion_over_their_windows():
     series = report.series[0]
     np.testing.assert_allclose(series.measured[:, 0], np.interp(series.t, t, q), atol=1e-9)
     assert "Errors of the motion over windows of 0.2 s" in report.html()
-    with pytest.raises(jd.ModelError, match="this fit was of poses"):
+    with pytest.raises(jd.ModelError, match="this fit used frame poses"):
         report_on(_result(method=FramePoses()), [log])
 
 
@@ -192,22 +198,22 @@ class _Page(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.seen, self.links = [], [], []
+        self.open_tags, self.tags, self.links = [], [], []
 
     def handle_starttag(self, tag, attrs):
-        self.seen.append(tag)
+        self.tags.append(tag)
         self.links += [value for key, value in attrs if key in ("src", "href")]
         if tag not in self.void:
-            self.open.append(tag)
+            self.open_tags.append(tag)
 
     def handle_endtag(self, tag):
         if tag not in self.void:
-            assert self.open.pop() == tag
+            assert self.open_tags.pop() == tag
 
 
-def test_the_page_stands_alone(tmp_path):
+def test_page_is_self_contained(tmp_path):
     run = RunReport(
-        "fit.csv", 600, 3, 100.0, (0.009, 0.01, 0.02), 20.0, "as asked for", 4, {JOINTS[0]: 0.004},
+        "fit.csv", 600, 3, 100.0, (0.009, 0.01, 0.02), 20.0, "given", 4, {JOINTS[0]: 0.004},
         (VelocityCheck(JOINTS[0], 1.0, 0.99, 0.001),), (Interval(1.0, 2.0, "rest"),), {"fit.csv": 600},
     )  # fmt: skip
     result = _result(dependence=(3.0, 8.0))
@@ -217,10 +223,10 @@ def test_the_page_stands_alone(tmp_path):
     text = (tmp_path / "report.html").read_text()
     page = _Page()
     page.feed(text)
-    assert page.open == [] and page.links == [] and "script" not in page.seen and "url(" not in text
-    assert page.seen.count("svg") == 2 * 2 + 2  # each joint on fit and held out, and its autocorrelation
+    assert page.open_tags == [] and page.links == [] and "script" not in page.tags and "url(" not in text
+    assert page.tags.count("svg") == 2 * 2 + 2  # each joint on both data sets, and its autocorrelation
     assert "An &lt;arm&gt; &amp; its log" in text and "links[&lt;lower&gt;].mass" in text and "nan" not in text
-    assert "left out 1 to 2 s: rest" in text and "m(upper) &amp; Izz(upper)" in text
+    assert "removed 1 to 2 s: rest" in text and "m(upper) &amp; Izz(upper)" in text
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["verdict"]["grade"] == report.verdict.grade and found["parameters"][1]["deviation"] is None
     assert found["errors"]["held_out"][0]["rmse"] == report.held_out[0].rmse
@@ -229,14 +235,14 @@ def test_the_page_stands_alone(tmp_path):
     assert found["logs"] == {"fit": {"fit.csv": 600, "more.csv": 600}, "held_out": {"other.csv": 600}}
 
 
-def test_curves_keep_extremes_and_gaps():
-    from jaxdyn.identification import _report_svg as svg
+def test_plotted_curves_keep_extremes_and_gaps():
+    from jaxdyn.identification.report import _svg as svg
 
     t = np.linspace(0, 1, 20000)
     x = np.sin(20 * t)
-    x[12345] = 7.0  # one sample of many must show
+    x[12345] = 7.0  # a single sample must be visible
     x[5000:5100] = np.nan
-    text = svg.curves("a < b", "N m", (("measured", t, x, "#000"),))
+    text = svg.plot_curves("a < b", "N m", (("measured", t, x, "#000"),))
     path = text.partition('<path d="')[2].partition('"')[0]
     heights = [float(point.split()[1]) for point in path.replace("L", "M").split("M")[1:]]
     top = svg._ABOVE + 0.05 * 8 / (8 * 1.1) * (svg._H - svg._BELOW - svg._ABOVE)

@@ -1,4 +1,4 @@
-"""What Pinocchio makes of a URDF, in the coordinates of jaxdyn's model of it."""
+"""Pinocchio's model of a URDF, in the coordinates of jaxdyn's model of the same file."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pieces of URDF."""
+"""Elements of URDF as texts."""
 
 UNIT = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
 

@@ -1,4 +1,4 @@
-"""MJCF as MuJoCo compiles it: coordinates, joints and their properties, frames and shapes."""
+"""MJCF compared with MuJoCo: coordinates, joints and their properties, frames and shapes."""
 
 import sys
 
@@ -97,7 +97,10 @@ HINGED = body(
 )
 
 
-@pytest.mark.parametrize("text", [HINGED, *(pytest.param(x, marks=pytest.mark.slow) for x in (EVERYTHING, TIED))])
+@pytest.mark.parametrize(
+    "text",
+    [HINGED, *(pytest.param(x, marks=m) for x, m in ((EVERYTHING, pytest.mark.exhaustive), (TIED, pytest.mark.slow)))],
+)
 def test_agrees_with_mujoco(text):
     """Mass matrix with armature, bias, gravity, springs and dampers, and the poses of all bodies."""
     agreement = compare_mujoco(jd.parse_mjcf(text), compiled(text))
@@ -113,7 +116,7 @@ def test_coordinates_are_those_of_mujoco(everything):
         assert (view.q.start, view.v.start) == (m.jnt_qposadr[j], m.jnt_dofadr[j])
 
 
-def test_joints_of_one_body_are_a_chain(everything):
+def test_joints_of_one_body_form_a_chain(everything):
     kinds = {"root": Free, "hip_x": Revolute, "hip_slide": Prismatic, "hip_z": Revolute, "ball": Spherical}
     for name, kind in kinds.items():
         assert isinstance(everything.joint(name).joint, kind)
@@ -139,7 +142,7 @@ def test_properties_and_limits(everything):
 
 
 def test_free_joint_with_properties_along_world_axes():
-    """MuJoCo adds them along the world's axes: three slides and a ball have the same coordinates."""
+    """MuJoCo applies them along world axes; three slides and a ball have the same coordinates."""
     model = jd.parse_mjcf(TIED)
     names = ("root_x", "root_y", "root_z", "root")
     assert [type(model.joint(n).joint) for n in names] == [Prismatic] * 3 + [Spherical]
@@ -150,7 +153,7 @@ def test_free_joint_with_properties_along_world_axes():
 
 
 def test_sites_are_frames(everything):
-    """Against MuJoCo's poses of its sites where all joints are as in the file."""
+    """Poses agree with MuJoCo's site poses in the configuration of the file."""
     m = compiled(EVERYTHING)
     data = mujoco.MjData(m)
     mujoco.mj_kinematics(m, data)
@@ -163,7 +166,7 @@ def test_sites_are_frames(everything):
     np.testing.assert_allclose(everything.frames.translation[0], data.site("mark").xpos, atol=1e-15)
 
 
-def test_names_that_are_missing_or_taken():
+def test_missing_and_duplicate_names():
     inside = "<joint/><site name='arm'/><body><joint/><geom size='0.1'/><site/></body>"
     model = jd.parse_mjcf(body(inside))
     assert model.link_names == ("arm", "body2")
@@ -172,14 +175,14 @@ def test_names_that_are_missing_or_taken():
     assert any("frame 'arm_2'" in str(n) for n in model.report)
 
 
-def test_switches_of_the_file():
+def test_disabled_features():
     options = "<option><flag gravity='disable' spring='disable' frictionloss='disable' limit='disable'/></option>"
     joint = "<joint name='j' stiffness='2' damping='3' frictionloss='4' range='-1 1' limited='true'/>"
     model = jd.parse_mjcf(body(joint, options))
     p = model.properties
     assert (p.stiffness[0], p.damping[0], p.friction[0]) == (0, 3, 0)
     assert not model.gravity.any() and jnp.isinf(model.limits.upper[0])
-    assert any("switches off gravity, spring, frictionloss, limit" in n.what for n in model.report)
+    assert any("disables gravity, spring, frictionloss, limit" in n.what for n in model.report)
 
 
 MESH = b"v 0 0 0\nv 1 0 0\nv 0 1.5 0\nv 0 0 1.2\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"

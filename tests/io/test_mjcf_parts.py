@@ -1,4 +1,4 @@
-"""MJCF: actuators, equality constraints, and what has no counterpart."""
+"""MJCF: actuators, equality constraints, and unsupported elements."""
 
 import jax.numpy as jnp
 import mujoco
@@ -45,7 +45,7 @@ DRIVEN = """
 
 
 def test_efforts_of_actuators():
-    """`gear * u` summed over the drives is MuJoCo's qfrc_actuator, with u as `Actuator` and the report say."""
+    """`gear * u` summed over actuators is MuJoCo's qfrc_actuator, with u as defined by `Actuator` and the report."""
     model, m = jd.parse_mjcf(DRIVEN), compiled(DRIVEN)
     kept = {a.name: a for a in model.actuators}
     m.actuator_gear[[m.actuator(n).id for n in ("push", "above", "pull")]] = 0  # those that are not kept
@@ -77,12 +77,12 @@ def test_ranges_of_actuators():
 @pytest.mark.parametrize(
     "line",
     [
-        "'servo': u is its force on the joint before the gear; in MuJoCo u = 50 ctrl - 50 length - 2 velocity",
-        "'speed': u is its force on the joint before the gear; in MuJoCo u = 5 ctrl - 5 velocity",
-        "'slow': u is its force on the joint before the gear; in MuJoCo u = 5 act (integrator of ctrl) - 5 length",
-        "'muscle': u is its force on the joint before the gear; in MuJoCo it follows the law muscle",
-        "'push': pushes a free joint along the world's axes",
-        "'above': acts along the parent's axes",
+        "'servo': u is the force before the gear; in MuJoCo u = 50 ctrl - 50 length - 2 velocity",
+        "'speed': u is the force before the gear; in MuJoCo u = 5 ctrl - 5 velocity",
+        "'slow': u is the force before the gear; in MuJoCo u = 5 act (integrator of ctrl) - 5 length",
+        "'muscle': u is the force before the gear; in MuJoCo it follows the law muscle",
+        "'push': acts on a free joint along world axes",
+        "'above': acts along the axes of the parent",
         "'pull': acts through a tendon",
     ],
 )
@@ -120,7 +120,7 @@ TIED = """
 
 
 def _residual(model, data, closure):
-    """What MuJoCo wants to be zero, from the frames of our closure and MuJoCo's poses of the bodies."""
+    """MuJoCo's constraint residual, from the frames of the closure and MuJoCo's poses of the bodies."""
     origins, quaternions = [], []
     for k, link in enumerate(closure.links):
         at = data.body(link)
@@ -136,7 +136,7 @@ def _residual(model, data, closure):
     return np.r_[apart, between[1:]]
 
 
-def test_closures_are_mujocos_constraints():
+def test_closures_agree_with_mujocos_constraints():
     model, m = jd.parse_mjcf(TIED), compiled(TIED)
     data = mujoco.MjData(m)
     rng = np.random.default_rng(0)
@@ -160,7 +160,7 @@ def test_kinds_and_names_of_closures():
     model = jd.parse_mjcf(TIED)
     kinds = {c.name: c.kind for c in model.closures if isinstance(c, jd.Closure)}
     assert list(kinds.values()) == ["weld"] * 5 + ["point"] * 3
-    assert "off" not in kinds and "'off': is switched off" in notes(model)
+    assert "off" not in kinds and "'off': is disabled" in notes(model)
     assert next(c for c in model.closures if c.name == "ground").links == ("b", "world")
 
 
@@ -168,23 +168,28 @@ def test_kinds_and_names_of_closures():
 
 REPORTED = {
     "gravcomp": ("<joint/><body gravcomp='1'><joint/><geom size='0.1'/></body>", "", "", "gravcomp"),
-    "fluid": ("<joint/>", "<option density='1.2' viscosity='2e-5'/>", "", "forces of a medium"),
+    "fluid": ("<joint/>", "<option density='1.2' viscosity='2e-5'/>", "", "forces of the medium"),
     "fluid shape": ("<joint/><geom size='0.1' fluidshape='ellipsoid'/>", "", "", "fluid forces on its geoms"),
     "ball range": ("<joint name='j' type='ball' limited='true' range='0 30'/>", "", "", "angle of a ball joint"),
     "one-sided": ("<joint actuatorfrclimited='true' actuatorfrcrange='-1 2'/>", "", "", "larger of the two sides"),
-    "ref": ("<joint name='j' ref='10'/>", "", "", "joint 'j': q is measured from the pose of the file by its ref"),
+    "ref": ("<joint name='j' ref='10'/>", "", "", "joint 'j': q equals qpos, which is ref"),
     "free": ("<freejoint name='f'/>", "", "", "q is [w x y z, position]"),
-    "keyframe": ("<joint/>", "", "<keyframe><key name='home' qpos='1'/></keyframe>", "'home': states"),
-    "sensor": ("<joint name='j'/>", "", "<sensor><jointpos joint='j'/></sensor>", "sensors are left out (1)"),
-    "light": ("<joint/><light/>", "", "", "lights are left out (1)"),
-    "custom": ("<joint/>", "<custom><text name='t' data='x'/></custom>", "", "of the user are left out (1)"),
-    "userdata": ("<joint/>", "<size nuserdata='3'/>", "", "numbers for callbacks are left out (3)"),
-    "actuation": ("<joint/>", "<option><flag actuation='disable'/></option>", "", "switches off actuation"),
+    "keyframe": ("<joint/>", "", "<keyframe><key name='home' qpos='1'/></keyframe>", "'home': keyframes"),
+    "sensor": ("<joint name='j'/>", "", "<sensor><jointpos joint='j'/></sensor>", "sensors are ignored (1)"),
+    "light": ("<joint/><light/>", "", "", "lights are ignored (1)"),
+    "custom": (
+        "<joint/>",
+        "<custom><text name='t' data='x'/></custom>",
+        "",
+        "user-defined numbers, texts and tuples are ignored (1)",
+    ),
+    "userdata": ("<joint/>", "<size nuserdata='3'/>", "", "numbers for callbacks are ignored (3)"),
+    "actuation": ("<joint/>", "<option><flag actuation='disable'/></option>", "", "disables actuation"),
     "tendon": (
         "<joint name='j'/>",
         "",
         "<tendon><fixed name='rope' stiffness='2'><joint joint='j' coef='1'/></fixed></tendon>",
-        "tendon 'rope': is left out, with its stiffness",
+        "tendon 'rope': is ignored, with its stiffness",
     ),
     "solver": ("<joint limited='true' range='-1 1'/>", "", "", "solref, solimp"),
     "contact": ("<joint/>", "", "", "soft contact"),
@@ -193,15 +198,15 @@ REPORTED = {
 
 
 @pytest.mark.parametrize("case", REPORTED)
-def test_what_is_left_out_is_reported(case):
+def test_ignored_content_is_reported(case):
     inside, options, extra, line = REPORTED[case]
     assert line in notes(jd.parse_mjcf(body(inside, options, extra)))
 
 
-def test_a_mocap_body_is_fixed():
+def test_mocap_bodies_are_fixed():
     text = "<mujoco><worldbody><body name='hand' mocap='true'><geom size='0.1'/></body></worldbody></mujoco>"
     model = jd.parse_mjcf(text)
-    assert model.nv == 0 and "'hand': is moved by command" in notes(model)
+    assert model.nv == 0 and "'hand': is a mocap body" in notes(model)
 
 
 @pytest.mark.skipif(not hasattr(compiled("<mujoco/>"), "dof_dampingpoly"), reason="older MuJoCo has no polynomials")
@@ -211,7 +216,7 @@ def test_nonlinear_springs_and_dampers():
     assert "only its linear coefficient" in notes(model) and "nonlinear spring" in notes(model)
 
 
-def test_nothing_is_reported_where_nothing_is_lost():
+def test_reports_of_fully_supported_files_are_empty():
     still = "<mujoco><worldbody><body><joint/><geom size='0.1' contype='0'/></body></worldbody></mujoco>"
     assert jd.parse_mjcf(still).report == ()
 
@@ -235,7 +240,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_would_change_the_dynamics_is_refused(case):
+def test_unsupported_inertia_is_refused(case):
     text, message = REFUSED[case]
     with pytest.raises(jd.ModelError, match=message):
         jd.parse_mjcf(text)

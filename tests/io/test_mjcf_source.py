@@ -1,4 +1,4 @@
-"""MJCF that is wrong, large, or names files: typed errors, and nothing read that was not allowed."""
+"""MJCF that is invalid, large, or names files: typed errors, and only allowed files are read."""
 
 import random
 import re
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.io import Bounds, _mjcf_source
+from jaxdyn.io import ParsingLimits
+from jaxdyn.io.mjcf import _source as _mjcf_source
 from tests.io.test_mjcf import EVERYTHING, MESH, SHAPES, body
 
 DRIVES = """<actuator>
@@ -43,27 +44,27 @@ def test_includes_below_the_folder(tmp_path):
         *("&#00000046;&#x0000000000002e;/part.xml", "&#46;&#0000000000046;&#x2F;part.xml"),
     ],
 )
-def test_other_files_only_where_the_caller_says(tmp_path, name):
+def test_other_folders_need_permission(tmp_path, name):
     part = write(tmp_path / "part.xml", PART)
     file = write(tmp_path / "robots" / "robot.xml", INCLUDING.format(name.format(folder=tmp_path)))
     (file.parent / "link.xml").symlink_to(part)
-    with pytest.raises(jd.ModelError, match=r"outside what may be read; add the folder .* roots="):
+    with pytest.raises(jd.ModelError, match=r"outside the allowed folders; add the folder .* roots="):
         jd.load_mjcf(file)
     assert jd.load_mjcf(file, roots=[tmp_path]).link_names == ("part",)
 
 
-def test_one_folder_may_be_given_as_a_text(tmp_path):
-    """Its letters are no folders: `/` would be the whole disk."""
+def test_roots_may_be_one_string(tmp_path):
+    """It is not taken as a sequence of letters, of which `/` would be the whole disk."""
     write(tmp_path / "part.xml", PART)
     (tmp_path / "other").mkdir()
     file = write(tmp_path / "robots" / "robot.xml", INCLUDING.format("../part.xml"))
     assert jd.load_mjcf(file, roots=str(tmp_path)).link_names == ("part",)
-    with pytest.raises(jd.ModelError, match="outside what may be read"):
+    with pytest.raises(jd.ModelError, match="outside the allowed folders"):
         jd.load_mjcf(file, roots=str(tmp_path / "other"))
 
 
-def test_an_included_text_may_begin_with_anything(tmp_path):
-    """What MuJoCo reads as XML is read as such here, or refused."""
+def test_included_texts_are_parsed_whatever_they_begin_with(tmp_path):
+    """Texts that MuJoCo reads as XML are parsed as XML, or refused."""
     write(tmp_path / "secret.xml", PART)
     write(tmp_path / "robots" / "part.xml", "x" + INCLUDING.format("../secret.xml"))
     file = write(tmp_path / "robots" / "robot.xml", INCLUDING.format("part.xml"))
@@ -80,11 +81,11 @@ def test_included_texts_are_followed(tmp_path):
         jd.load_mjcf(file)
 
 
-def test_a_text_reads_no_file(tmp_path, monkeypatch):
+def test_texts_read_no_files(tmp_path, monkeypatch):
     write(tmp_path / "part.xml", PART)
     monkeypatch.chdir(tmp_path)
     for name in ("part.xml", str(tmp_path / "part.xml")):
-        with pytest.raises(jd.ModelError, match="a text reads no files: pass the content in assets"):
+        with pytest.raises(jd.ModelError, match="a text may read no files: pass the content as assets"):
             jd.parse_mjcf(INCLUDING.format(name))
 
 
@@ -93,23 +94,23 @@ def test_assets_of_a_text():
     assert jd.parse_mjcf(text, assets={"parts/part.xml": PART.encode()}).link_names == ("part",)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_missing_files(tmp_path):
     with pytest.raises(jd.JaxdynError, match="cannot be read"):
         jd.load_mjcf(tmp_path / "none.xml")
     with pytest.raises(jd.ModelError, match="Error opening file .*gone.xml"):
         jd.load_mjcf(write(tmp_path / "robot.xml", INCLUDING.format("gone.xml")))
 
 
-def test_nothing_is_written(tmp_path, monkeypatch):
-    """MuJoCo puts its warnings into a file in the working directory; here they are in the report."""
+def test_compilation_writes_no_files(tmp_path, monkeypatch):
+    """MuJoCo writes its warnings to a file in the working directory; jaxdyn adds them to the report."""
     monkeypatch.chdir(tmp_path)
     model = jd.parse_mjcf(PART.replace("<mujoco>", "<mujoco><custom><numeric name='n' data='nan'/></custom>"))
     assert "XML contains a 'NaN'" in "".join(note.what for note in model.report)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sizes_are_bounded(tmp_path):
-    few = lambda **k: Bounds(**({"max_depth": 500} | k))
+def test_sizes_are_limited(tmp_path):
+    few = lambda **k: ParsingLimits(**({"max_depth": 500} | k))
     with pytest.raises(jd.FileFormatError, match="more than the 100 allowed"):
         jd.parse_mjcf(EVERYTHING, bounds=few(max_bytes=100))
     with pytest.raises(jd.FileFormatError, match="larger than the 100 bytes"):
@@ -122,7 +123,7 @@ def test_sizes_are_bounded(tmp_path):
         jd.parse_mjcf(EVERYTHING, bounds=few(max_links=2))
 
 
-#: what makes much out of little
+#: short texts that expand to large models
 LARGE = {
     "replicas": "<worldbody><replicate count='2001'><geom size='1'/></replicate></worldbody>",
     "replicas of replicas": "<worldbody><replicate count='100'><replicate count='1e2'><geom size='1'/></replicate>"
@@ -140,7 +141,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("case", LARGE)
-def test_what_makes_much_is_bounded(case):
+def test_expansion_is_limited(case):
     part = f"<mujoco>{'<worldbody/>' * 200}</mujoco>".encode()
     start = time.process_time()
     with pytest.raises(jd.FileFormatError, match="more than|at most|maximum|allocate memory"):
@@ -148,29 +149,29 @@ def test_what_makes_much_is_bounded(case):
     assert time.process_time() - start < 1
 
 
-def test_names_of_files_are_bounded(monkeypatch):
+def test_names_of_files_are_limited(monkeypatch):
     monkeypatch.setattr(_mjcf_source, "MAX_NAMES", 3)
     files = "".join(f"<mesh name='m{i}' file='m{i}.obj'/>" for i in range(4))
-    with pytest.raises(jd.ModelError, match="names 4 files, at most 3"):
+    with pytest.raises(jd.ModelError, match="names 4 files, more than the 3"):
         jd.parse_mjcf(f"<mujoco><asset>{files}</asset></mujoco>")
 
 
-def test_places_of_files_are_bounded(tmp_path):
+def test_paths_of_files_are_limited(tmp_path):
     folders = "".join(f"<compiler meshdir='d{i}'/>" for i in range(49))
     files = "".join(f"<mesh name='m{i}' file='m/m{i}.obj'/>" for i in range(1000))
     file = write(tmp_path / "robot.xml", f"<mujoco>{folders}<asset>{files}</asset></mujoco>")
-    with pytest.raises(jd.FileFormatError, match="places of files, at most"):
+    with pytest.raises(jd.FileFormatError, match="paths of files, more than"):
         jd.load_mjcf(file)
-    with pytest.raises(jd.FileFormatError, match="names 52 folders, at most 50"):
+    with pytest.raises(jd.FileFormatError, match="names 52 folders, more than the 50"):
         jd.parse_mjcf(f"<mujoco>{folders}<compiler meshdir='a' texturedir='b'/></mujoco>")
 
 
-def test_included_texts_are_bounded(tmp_path, monkeypatch):
+def test_included_texts_are_limited(tmp_path, monkeypatch):
     monkeypatch.setattr(_mjcf_source, "MAX_TEXTS", 2)
     includes = "".join(f"<include file='part{i}.xml'/>" for i in range(3))
     for i in range(3):
         write(tmp_path / f"part{i}.xml", "<mujoco/>")
-    with pytest.raises(jd.ModelError, match="names 3 texts to include, at most 2"):
+    with pytest.raises(jd.ModelError, match="names 3 texts to include, more than the 2"):
         jd.load_mjcf(write(tmp_path / "robot.xml", f"<mujoco>{includes}</mujoco>"))
 
 
@@ -208,7 +209,7 @@ WRONG = {
         "nan|compiler refuses",
     ),
     "URDF": ("<?xml version='1.0'?><!-- a --><robot name='r'/>", "is URDF .*load_urdf"),
-    "another format": ("<sdf/>", "its first element must be <mujoco>"),
+    "another format": ("<sdf/>", "the root element must be <mujoco>"),
     "element": ("<mujoco><worlds/></mujoco>", "compiler refuses it .*worlds"),
     "attribute": (PART.replace("<joint", "<joint colour='red'"), "compiler refuses it .*colour"),
     "joint": (PART.replace("<joint", "<joint type='screw'"), "compiler refuses it .*screw"),
@@ -230,7 +231,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_texts(case):
+def test_invalid_texts(case):
     text, message = WRONG[case]
     start = time.process_time()
     with pytest.raises(jd.FileFormatError, match=message):
@@ -238,8 +239,8 @@ def test_wrong_texts(case):
     assert time.process_time() - start < 1
 
 
-def test_comments_as_they_are_written():
-    """Rows of hyphens, which XML forbids in comments and MuJoCo reads."""
+def test_hyphens_in_comments():
+    """XML forbids double hyphens in comments; MuJoCo accepts them."""
     ruled = f"<!-- ------ <mujoco> -- --->{PART.replace('<joint/>', '<!-- - -- > <a> --><joint/><!------>')}"
     assert jd.parse_mjcf(ruled).nv == 1
 
@@ -249,7 +250,7 @@ NASTY = ("", "nan", "-1", "1e400", "1e30", "<", '"', "name=", "\0", "0 0 0", "-i
 
 
 def _mutants(count: int):
-    """Texts with pieces cut, doubled, exchanged or overwritten, half of them whole attributes."""
+    """Texts with parts removed, repeated, exchanged or overwritten; half of the parts are whole attributes."""
     rng = random.Random(0)
     for _ in range(count):
         text = rng.choice(TEXTS)

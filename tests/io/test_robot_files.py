@@ -1,4 +1,4 @@
-"""Real robots from files against the engines at home in the formats: all that example-robot-data and MuJoCo ship.
+"""Real robots from files compared with Pinocchio and MuJoCo: all files of example-robot-data and of MuJoCo.
 
 `docs/robot_files.md` has the deviations, written by `benchmarks/robot_files.py`, which compares in the same way.
 """
@@ -48,17 +48,18 @@ _ROBOTS = itertools.count(1)
 
 @pytest.fixture
 def programs():
-    """Forgets what was compiled every few robots: variants of one share a program, and all together take gigabytes."""
+    """Clears the compilation cache every few robots: variants share programs, but all programs take gigabytes."""
     yield
     if next(_ROBOTS) % 8 == 0:
         jax.clear_caches()
 
 
-def test_there_are_many():
+def test_number_of_files():
     assert len(URDF) > 60
     assert len(MJCF) > 20  # with those of mujoco-mjx
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "floating"), FEW_URDF)
 def test_some_urdf(name, floating):
     agreement = urdf_agreement(URDF[name], floating)
@@ -78,7 +79,7 @@ WORLD = {"world", "world_link"}  # a root that is part of the world, or moves
 
 
 def _numbers(model, q: int, v: int):
-    """All numbers of a model behind its first coordinates, but for those of a link that can be the world."""
+    """All numbers of a model after its first coordinates, except those of a link that can be the world."""
     kept = [i for i, name in enumerate(model.link_names) if name not in WORLD]
     rows = jax.tree.map(lambda x: np.asarray(x)[kept], (model.links, model.placements))
     limits = model.limits
@@ -88,7 +89,7 @@ def _numbers(model, q: int, v: int):
 
 
 def _structure(model):
-    """Links with parents, and kinds and gears of joints but the root's, by name."""
+    """Links with parents, and types and mimicry of joints except the root's, by name."""
     links, joints, t = (*model.link_names, "world"), model.joint_names, model.topology
     parents = {links[i]: links[parent] for i, parent in enumerate(t.parents)}
     parents = {k: "world" if x in WORLD else x for k, x in parents.items() if k not in WORLD}
@@ -97,8 +98,8 @@ def _structure(model):
 
 
 @pytest.mark.slow
-def test_every_urdf_is_the_same_with_either_base():
-    """Number by number but for the root, so that what is compared with a free base holds for a fixed one."""
+def test_every_urdf_has_the_same_structure_with_either_base():
+    """All numbers agree except at the root, so comparisons with a floating base hold for a fixed one."""
     for name, path in URDF.items():
         if name != NO_ROBOT:
             fixed, free = jd.load_urdf(path), jd.load_urdf(path, floating_base=True)
@@ -108,7 +109,7 @@ def test_every_urdf_is_the_same_with_either_base():
             assert _structure(fixed) == _structure(free), name
 
 
-def test_what_is_not_read_is_not_read_by_pinocchio_either():
+def test_refused_files_are_refused_by_pinocchio_too():
     with pytest.raises(jd.ModelError, match="has no links"):
         jd.load_urdf(URDF[NO_ROBOT])
     assert not pinocchio_reads(URDF[NO_ROBOT])
@@ -135,8 +136,55 @@ def test_every_mjcf_loads_or_is_refused_for_a_reason():
                 jd.load_mjcf(path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.wide), True])
+@pytest.mark.slow(
+    "a1_description/urdf/a1.urdf-True",
+    "alex_description/urdf/alex_nub_hands.urdf-True",
+    "alex_description/urdf/alex_psyonic_hands.urdf-True",
+    "alexander_description/urdf/alexander_v1.lowerBodyOnly.urdf-True",
+    "allegro_hand_description/urdf/allegro_left_hand.urdf-True",
+    "allegro_hand_description/urdf/allegro_right_hand.urdf-True",
+    "anymal_b_simple_description/robots/anymal-kinova.urdf-True",
+    "anymal_c_simple_description/urdf/anymal.urdf-True",
+    "asr_twodof_description/urdf/TwoDofs.urdf-True",
+    "b1_description/urdf/b1-z1.urdf-True",
+    "baxter_description/urdf/baxter.urdf-True",
+    "bolt_description/robots/bolt.urdf-True",
+    "borinot_description/urdf/borinot_flying_arm_2.urdf-True",
+    "centauro_description/urdf/centauro.urdf-True",
+    "double_pendulum_description/urdf/double_pendulum.urdf-True",
+    "double_pendulum_description/urdf/double_pendulum_continuous.urdf-True",
+    "double_pendulum_description/urdf/double_pendulum_simple.urdf-True",
+    "finger_edu_description/robots/finger_edu.urdf-True",
+    "g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf-True",
+    "go1_description/urdf/go1.urdf-True",
+    "go2_description/urdf/go2.urdf-True",
+    "hector_description/robots/quadrotor_base.urdf-True",
+    "hextilt_description/urdf/hextilt_flying_arm_5.urdf-True",
+    "human_description/robots/human.urdf-True",
+    "hyq_description/robots/hyq_no_sensors.urdf-True",
+    "icub_description/robots/icub.urdf-True",
+    "iris_description/robots/iris_simple.urdf-True",
+    "kinova_description/robots/kinova.urdf-True",
+    "laikago_description/urdf/laikago.urdf-True",
+    "panda_description/urdf/panda.urdf-True",
+    "panda_description/urdf/panda_collision.urdf-True",
+    "pr2_description/urdf/pr2.urdf-True",
+    "quadruped_description/urdf/quadruped.urdf-True",
+    "romeo_description/urdf/romeo.urdf-True",
+    "talos_data/robots/talos_reduced.urdf-True",
+    "talos_data/robots/talos_reduced_box.urdf-True",
+    "talos_data/robots/talos_reduced_corrected.urdf-True",
+    "ur_description/urdf/ur10_robot.urdf-True",
+    "ur_description/urdf/ur3_gripper.urdf-True",
+    "ur_description/urdf/ur3_joint_limited_robot.urdf-True",
+    "ur_description/urdf/ur3_robot.urdf-True",
+    "ur_description/urdf/ur5_gripper.urdf-True",
+    "ur_description/urdf/ur5_joint_limited_robot.urdf-True",
+    "ur_description/urdf/ur5_robot.urdf-True",
+    "xarm_description/urdf/xarm7.urdf-True",
+    "z1_description/urdf/z1.urdf-True",
+)
+@pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.exhaustive), True])
 @pytest.mark.parametrize("name", [name for name in URDF if name != NO_ROBOT])
 def test_every_urdf(name, floating, programs):
     agreement = urdf_agreement(URDF[name], floating)
@@ -144,7 +192,34 @@ def test_every_urdf(name, floating, programs):
     _check(agreement)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(
+    "mjx/test_data/actuator/arm21.xml",
+    "mjx/test_data/actuator/general_dyntype.xml",
+    "mjx/test_data/actuator/tendon_force_clamp.xml",
+    "mjx/test_data/barkour_v0/assets/barkour_v0_mjx.xml",
+    "mjx/test_data/convex.xml",
+    "mjx/test_data/humanoid/01_humanoids.xml",
+    "mjx/test_data/humanoid/humanoid.xml",
+    "mjx/test_data/pendula.xml",
+    "mjx/test_data/quadratic_frictionloss.xml",
+    "mjx/test_data/ray.xml",
+    "mjx/test_data/sensor/model.xml",
+    "mjx/test_data/sensor/sensor.xml",
+    "mjx/test_data/shadow_hand/right_hand.xml",
+    "mjx/test_data/shadow_hand/scene_right.xml",
+    "mjx/test_data/tendon/fixed.xml",
+    "mjx/test_data/tendon/fixed_site.xml",
+    "mjx/test_data/tendon/fixed_site_wrap.xml",
+    "mjx/test_data/tendon/no_tendon.xml",
+    "mjx/test_data/tendon/pulley_fixed_site_wrap.xml",
+    "mjx/test_data/tendon/pulley_site.xml",
+    "mjx/test_data/tendon/pulley_site_wrap.xml",
+    "mjx/test_data/tendon/pulley_wrap.xml",
+    "mjx/test_data/tendon/site.xml",
+    "mjx/test_data/tendon/site_wrap.xml",
+    "mjx/test_data/tendon/tendon.xml",
+    "mjx/test_data/tendon/wrap_sidesite.xml",
+)
 @pytest.mark.parametrize("name", [name for name, path in MJCF.items() if name not in REFUSED and _compiles(path)])
 def test_every_mjcf(name, programs):
     agreement = mjcf_agreement(MJCF[name])

@@ -1,4 +1,4 @@
-"""Trees saved and loaded: the same bits, nothing executed, and refusals by name."""
+"""Saved and loaded trees: equal bits, no code executed, unsupported content refused by name."""
 
 import copy
 import io
@@ -78,7 +78,7 @@ def test_models(tmp_path, floating):
     same(round_trip(tmp_path / "m", model), model)
 
 
-def test_whole_description(tmp_path):
+def test_descriptions_and_reports(tmp_path):
     text = arm("base", '<gazebo/><link name="s"><visual><geometry><sphere radius="1"/></geometry></visual></link>'
                '<transmission name="t"><joint name="elbow"/><actuator name="m"/></transmission>')  # fmt: skip
     model = jd.parse_urdf(text)
@@ -98,7 +98,7 @@ def test_batches_and_other_precisions(tmp_path):
     same(round_trip(tmp_path / "m", half), half)
 
 
-def test_everything_a_tree_is_made_of(tmp_path):
+def test_all_kinds_of_nodes(tmp_path):
     tree = {
         "numbers": (1, -(2**70), 0.1, float("inf"), -0.0, True, None),
         "list": ["text é\n\0", (), [], {}],
@@ -116,8 +116,8 @@ def test_everything_a_tree_is_made_of(tmp_path):
     assert np.isnan(round_trip(tmp_path / "t", float("nan")))
 
 
-def test_named_values_and_interpolations(tmp_path):
-    """By name: what a status is does not hang on its number."""
+def test_enumerations_and_interpolations(tmp_path):
+    """They are saved by name, so the number of a status may change."""
     kinds = (diffrax.Tsit5, diffrax.Dopri5, diffrax.Heun, diffrax.Euler, diffrax.Kvaerno5)
     tree = {
         "fit": FitStatus(0),
@@ -142,7 +142,7 @@ def test_results_of_fits(tmp_path):
 
 @pytest.mark.slow
 def test_trajectories(tmp_path):
-    """A trajectory goes on interpolating as before."""
+    """A loaded trajectory has the same interpolant."""
     model = jd.robots.pendulum()
     run = jd.simulate(
         model, jnp.array([0.3]), jnp.zeros(1), jnp.linspace(0.0, 0.1, 3), solver=diffrax.Tsit5(), dense=True
@@ -152,18 +152,20 @@ def test_trajectories(tmp_path):
         np.testing.assert_array_equal(got, want)
 
 
-def test_others_classes_are_listed(tmp_path):
+def test_foreign_classes_must_be_listed(tmp_path):
     model = jd.ModelBuilder().add_link("a", "world", Mine(jnp.array([0.0, 0, 1]))).build()
-    with pytest.raises(ModelError, match=r"tree\.joints\[0\] is a .*Mine, which is not jaxdyn's own; list it: allow="):
+    with pytest.raises(
+        ModelError, match=r"tree\.joints\[0\] is a .*Mine, which is not a class of jaxdyn; list it: allow="
+    ):
         jd.save(tmp_path / "m", model)
     same(round_trip(tmp_path / "m", model, allow=(Mine,)), model)
-    with pytest.raises(FileFormatError, match=r"names the class '.*Mine', which is not jaxdyn's own"):
+    with pytest.raises(FileFormatError, match=r"names the class '.*Mine', which is not a class of jaxdyn"):
         jd.load(tmp_path / "m")
     pair = Pair(jnp.ones(2), "x")
     same(round_trip(tmp_path / "p", pair, allow=(Pair,)), pair)
 
 
-def test_functions_are_refused_by_name(tmp_path):
+def test_foreign_functions_must_be_listed(tmp_path):
     joint = Custom({"r": jnp.array(0.1)}, rolling, 3)
     model = jd.ModelBuilder().add_link("a", "world", joint).build()
     with pytest.raises(ModelError, match=r"tree\.joints\[0\]\.transform_fn is the function .*\.rolling"):
@@ -194,7 +196,7 @@ def test_functions_are_refused_by_name(tmp_path):
     ],
     ids=lambda x: type(x).__name__,
 )
-def test_what_is_no_tree_is_refused(tmp_path, wrong):
+def test_unsupported_values_are_refused(tmp_path, wrong):
     if isinstance(wrong, complex):
         assert round_trip(tmp_path / "t", wrong) == wrong
         return
@@ -203,21 +205,21 @@ def test_what_is_no_tree_is_refused(tmp_path, wrong):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_circles_and_tracers_are_refused(tmp_path):
-    circle: list = []
-    circle.append(circle)
+def test_cycles_and_tracers_are_refused(tmp_path):
+    cycle: list = []
+    cycle.append(cycle)
     with pytest.raises(ModelError, match="nested deeper"):
-        jd.save(tmp_path / "t", circle)
-    with pytest.raises(ModelError, match="is being traced"):
+        jd.save(tmp_path / "t", cycle)
+    with pytest.raises(ModelError, match="is traced"):
         jax.jit(lambda x: (jd.save(tmp_path / "t", x), 0)[1])(1.0)
 
 
-def test_writing_is_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_writing_is_atomic(tmp_path, monkeypatch):
     path = tmp_path / "m"
     jd.save(path, (1, 2))
     before = path.read_bytes()
     jd.save(path, (1, 2))
-    assert path.read_bytes() == before  # the same tree is the same file
+    assert path.read_bytes() == before  # equal trees give equal files
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -233,8 +235,8 @@ def test_writing_is_whole_or_not_at_all(tmp_path, monkeypatch):
 # --- files that save did not write ---------------------------------------------------------------------
 
 
-def written(path, tree="null", arrays=(), method=zipfile.ZIP_STORED, **head):
-    """A file with any content."""
+def write_archive(path, tree="null", arrays=(), method=zipfile.ZIP_STORED, **head):
+    """Writes an archive with any content."""
     structure = {"format": "jaxdyn tree", "version": 1, "jaxdyn": "0", "tree": json.loads(tree)} | head
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("structure.json", json.dumps(structure))
@@ -249,8 +251,8 @@ def npy(array, **options) -> bytes:
     return file.getvalue()
 
 
-def overlapping(path):
-    """A file whose directory lists one member many times."""
+def write_overlapping_members(path):
+    """Writes an archive whose directory lists one member many times."""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("structure.json", b" " * 10_000)
         first = archive.infolist()[0]
@@ -283,7 +285,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_arrays(tmp_path, case):
-    path = written(tmp_path / "m", ARRAY, [HOSTILE[case]])
+    path = write_archive(tmp_path / "m", ARRAY, [HOSTILE[case]])
     with pytest.raises(FileFormatError, match="m, member '0.npy': cannot be read"):
         jd.load(path)
 
@@ -297,8 +299,8 @@ def test_hostile_arrays(tmp_path, case):
         ('{"class": "jaxdyn.model.Model.astype", "fields": {}}', "names the class"),
         ('{"class": "jaxdyn.os.system", "fields": {}}', "names the class"),
         ('{"class": "jaxdyn.joints.jax", "fields": {}}', "names the class"),
-        ('{"enum": "jaxdyn.model.Model", "member": "build"}', "named values"),
-        ('{"enum": "jaxdyn.simulation.SimulationStatus", "member": "__class__"}', "named values"),
+        ('{"enum": "jaxdyn.model.Model", "member": "build"}', "not an enumeration"),
+        ('{"enum": "jaxdyn.simulation.SimulationStatus", "member": "__class__"}', "not an enumeration"),
         ('{"interpolation": "os.system"}', "names the solver"),
         ('{"class": "jaxdyn.Model", "fields": {}}', "names the class"),
         ('{"class": "jaxdyn.model.Model", "fields": {}}', "has the fields \\[\\]"),
@@ -308,22 +310,22 @@ def test_hostile_arrays(tmp_path, case):
         ('{"function": "jaxdyn.io.save"}', "names the function"),
         ('{"function": "jaxdyn.model.Model"}', "names the function"),
         ('{"function": "subprocess.run"}', "names the function"),
-        ('{"array": 7, "kind": "jax", "dtype": "float64", "weak": false}', "refers to array 7, of 1"),
+        ('{"array": 7, "kind": "jax", "dtype": "float64", "weak": false}', "refers to array 7, but the file has 1"),
         ('{"array": -1, "kind": "jax", "dtype": "float64", "weak": false}', "refers to array -1"),
         ('{"array": 0, "kind": "jax", "dtype": "float32", "weak": false}', "array of float64 where one of float32"),
         ('{"array": 0, "kind": "cupy", "dtype": "float64", "weak": false}', "unknown kind 'cupy'"),
         ('{"int": "' + "9" * 5000 + '"}', "not a number"),
-        ('{"float": "1.5"}', "something unknown"),
+        ('{"float": "1.5"}', "an unknown node"),
         ("3", "a bare int"),
         ("[1]", "a bare list"),
-        ('{"dict": [["a"]]}', "not made of pairs"),
+        ('{"dict": [["a"]]}', "not a list of pairs"),
         ('{"dict": [[{"list": []}, null]]}', "dictionary with a list for a key"),
-        ('{"tuple": [], "list": []}', "something unknown"),
+        ('{"tuple": [], "list": []}', "an unknown node"),
         ('{"tuple": [' * 120 + "]}" * 120, "nested deeper"),
     ],
 )
 def test_hostile_structures(tmp_path, tree, message):
-    path = written(tmp_path / "m", tree, [npy(np.zeros(3))])
+    path = write_archive(tmp_path / "m", tree, [npy(np.zeros(3))])
     with pytest.raises(FileFormatError, match=message):
         jd.load(path)
 
@@ -334,14 +336,14 @@ def test_other_files(tmp_path):
         path.write_bytes(content)
         with pytest.raises(FileFormatError, match="not a file that jaxdyn.save wrote"):
             jd.load(path)
-    with pytest.raises(FileFormatError, match="has version 2 of the format, and this jaxdyn reads 1"):
-        jd.load(written(path, version=2))
+    with pytest.raises(FileFormatError, match="has version 2 of the format, and this jaxdyn reads version 1"):
+        jd.load(write_archive(path, version=2))
     with pytest.raises(FileFormatError, match="is not of the format"):
-        jd.load(written(path, format="other"))
+        jd.load(write_archive(path, format="other"))
     with pytest.raises(FileFormatError, match="is compressed"):
-        jd.load(written(path, ARRAY, [npy(np.zeros(100_000))], zipfile.ZIP_DEFLATED))
-    overlapping(path)
-    with pytest.raises(FileFormatError, match="claims more than it holds"):
+        jd.load(write_archive(path, ARRAY, [npy(np.zeros(100_000))], zipfile.ZIP_DEFLATED))
+    write_overlapping_members(path)
+    with pytest.raises(FileFormatError, match="its members are larger than the file"):
         jd.load(path)
     np.savez(path, a=np.zeros(3))
     with pytest.raises(FileFormatError, match="has no structure.json"):
@@ -357,8 +359,8 @@ def test_other_files(tmp_path):
         jd.load(path)
 
 
-def test_a_robot_file_is_sent_where_it_belongs(tmp_path):
-    """A URDF without its ending is tried as a saved tree by the command line."""
+def test_robot_files_are_recognised(tmp_path):
+    """The command line reads a URDF with another suffix as a saved tree."""
     path = tmp_path / "robot.urdf.xacro"
     path.write_bytes(b'\xef\xbb\xbf\n<robot name="r"/>')
     with pytest.raises(FileFormatError, match=r"looks like XML: read URDF with jaxdyn.load_urdf"):
@@ -368,7 +370,7 @@ def test_a_robot_file_is_sent_where_it_belongs(tmp_path):
 @settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_damaged_files(tmp_path, data):
-    """A byte changed, or the end cut off: a tree or a typed error."""
+    """A changed byte or a truncated file gives a tree or a typed error."""
     path = tmp_path / "m"
     jd.save(path, (jnp.arange(3.0), {"a": [1, "x", None]}, jd.spatial.Pose.identity()))
     content = bytearray(path.read_bytes())
@@ -392,8 +394,8 @@ def test_numpy_reads_the_arrays(tmp_path):
         np.testing.assert_array_equal(np.load(io.BytesIO(archive.read("1.npy"))), np.eye(2))
 
 
-def test_restored_models_are_used_as_ever(tmp_path):
-    """They share compiled code with the original, and can be edited."""
+def test_loaded_models_share_compiled_code(tmp_path):
+    """They can be edited too."""
     model = jd.parse_urdf(arm("base"))
     back = round_trip(tmp_path / "m", model)
     traces = []

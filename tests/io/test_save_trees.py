@@ -1,4 +1,4 @@
-"""Trees of all parts of the library, saved and loaded: systems with motors, constraints, trajectories, optima."""
+"""Saved and loaded systems, constraints, trajectories and optima."""
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +37,7 @@ PARTS = {
 
 @pytest.mark.parametrize("name", PARTS)
 def test_systems(tmp_path, name):
-    """Whatever acts, with its numbers and its functions; the latter are listed where they are a user's."""
+    """Systems with all kinds of parts; functions of the user are listed."""
     model = jd.robots.double_pendulum()
     system = jd.System(model, (PARTS[name](model),))
     same(round_trip(tmp_path / "x", system, allow=(_law,)), system)
@@ -48,7 +48,7 @@ CLOSED = ("four_bar", "slider_crank", "five_bar", "n_four_bar", "bricard", "delt
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_closed_mechanisms(tmp_path, name):
-    """The model with its closures, and a system that moves along constraints of its own."""
+    """Models with closures, and systems with constrained motion."""
     model = getattr(jd.robots, name)()
     along = constraints.described_constraints(model)
     motion = constraints.ConstrainedMotion(along, stabilisation=constraints.Baumgarte())
@@ -76,7 +76,7 @@ def _square(t, x, u):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [trajopt.solve, trajopt.ilqr], ids=lambda f: f.__name__)
 def test_optima(tmp_path, method):
-    """A solution with its problem and what the method keeps of itself; only shapes are computed here."""
+    """A solution with its problem and the state of the method; only shapes are computed here."""
     dynamics = trajopt.VectorField(_rate, ("p", "v"), ("u",))
     make = lambda end: trajopt.Problem(dynamics, 1.0, start=jnp.zeros(2), end=end, running=_square)
     shapes = jax.eval_shape(lambda end: method(make(end), intervals=4), jnp.ones(2))

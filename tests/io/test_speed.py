@@ -1,4 +1,4 @@
-"""Reading a robot is quick: in a process of its own, as the type checker of the tests would take most of the time."""
+"""Time to read a robot, in a separate process without the type checker of the tests."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ for path in sys.argv[1:]:
 
 @pytest.mark.slow
 def test_forty_joints_are_read_within_50_ms(tmp_path):
-    """A chain of forty, and a real robot with 39 joints and its meshes; processor time, the best of some."""
+    """A chain of forty joints, and a real robot with 39 joints and its meshes; best processor time of several."""
     plain = tmp_path / "chain.urdf"
     plain.write_text(chain(41))
     files = [plain, ROBOTS / "centauro_description" / "urdf" / "centauro.urdf"]

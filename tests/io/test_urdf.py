@@ -1,4 +1,4 @@
-"""What a URDF says, and what the model then holds."""
+"""URDF elements and the models that they give."""
 
 import subprocess
 import sys
@@ -23,8 +23,9 @@ def notes(model, where="") -> str:
     return "\n".join(str(n) for n in model.report if n.where.startswith(where))
 
 
-def test_inertia_given_in_turned_axes():
-    """diag(1, 2, 2.5) in axes turned by 90 degrees about z is diag(2, 1, 2.5) in link axes."""
+@pytest.mark.slow
+def test_inertia_in_rotated_axes():
+    """diag(1, 2, 2.5) in axes rotated by 90 degrees about z is diag(2, 1, 2.5) in link axes."""
     body = inertial(moments=(1, 2, 2.5), origin='<origin rpy="0 0 1.5707963267948966"/>')
     model = jd.parse_urdf(robot(f'<link name="a">{body}</link>'), floating_base=True)
     np.testing.assert_allclose(model.link("a").inertia, np.diag([2.0, 1.0, 2.5]), atol=1e-15)
@@ -90,7 +91,7 @@ def test_all_joint_types():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("floating", [False, True])
-def test_all_joint_types_as_in_pinocchio(floating):
+def test_all_joint_types_agree_with_pinocchio(floating):
     model = jd.parse_urdf(ALL_TYPES, floating_base=floating)
     oracle = pin_urdf(model, ALL_TYPES, floating=floating)
     q, v = some_state(model)
@@ -99,7 +100,7 @@ def test_all_joint_types_as_in_pinocchio(floating):
 
 
 def test_planar_joint_moves_normal_to_its_axis():
-    """The same as a planar joint about z between links whose frames are turned."""
+    """Equivalent to a planar joint about z between rotated link frames."""
     normal = np.array([2.0, -1.0, 0.5])
     text = robot(link("a"), link("b"), joint("j", "planar", "a", "b", '<axis xyz="2 -1 0.5"/><origin xyz="0 0 1"/>'))
     model = jd.parse_urdf(text)
@@ -116,13 +117,13 @@ def test_planar_joint_moves_normal_to_its_axis():
     assert "normal is not z" in notes(model, "joint j")
 
 
-def test_planar_joint_about_minus_z_turns_the_other_way():
+def test_planar_joint_about_minus_z_has_the_opposite_angle():
     text = robot(link("a"), link("b"), joint("j", "planar", "a", "b", '<axis xyz="0 0 -1"/>'))
     pose = jd.frame_pose(jd.parse_urdf(text), jnp.array([0.0, 0, 0.3]), "b")
     np.testing.assert_allclose(pose.rotation, rpy_to_matrix(np.array([0, 0, -0.3])), atol=1e-15)
 
 
-def test_missing_axis_is_x():
+def test_missing_axis_defaults_to_x():
     text = robot(link("a"), link("b"), joint("j", "continuous", "a", "b"))
     model = jd.parse_urdf(text)
     np.testing.assert_array_equal(model.joint("j").joint.axis, [1, 0, 0])
@@ -152,9 +153,9 @@ def test_chain_of_mimics_ends_at_the_source():
 
 
 @pytest.mark.parametrize(
-    ("source", "why"), [("nobody", "no joint of the file"), ("fix", "is fixed and has no coordinate")]
+    ("source", "why"), [("nobody", "not a joint of the file"), ("fix", "is fixed and has no single coordinate")]
 )
-def test_mimic_of_what_does_not_move_is_left_out(source, why):
+def test_mimics_without_a_moving_source_are_ignored(source, why):
     extra = f'<limit lower="-9" upper="9" effort="1" velocity="1"/><mimic joint="{source}"/>'
     text = robot(
         link("a"), link("b"), link("c"), joint("fix", "fixed", "a", "b"), joint("j", "revolute", "b", "c", extra)
@@ -176,7 +177,7 @@ def test_mimic_of_what_does_not_move_is_left_out(source, why):
         pytest.param('<inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1"/></inertial>', id="no products"),
     ],
 )
-def test_incomplete_inertial_is_massless_as_in_pinocchio(given):
+def test_links_with_incomplete_inertial_are_massless_as_in_pinocchio(given):
     text = robot(link("a"), f'<link name="b">{given}</link>', link("c"), joint("j", "continuous", "a", "b"),
                  joint("k", "continuous", "b", "c", '<axis xyz="0 1 0"/><origin xyz="0 0 1"/>'))  # fmt: skip
     model = jd.parse_urdf(text)
@@ -184,17 +185,17 @@ def test_incomplete_inertial_is_massless_as_in_pinocchio(given):
     q, v = some_state(model)
     for got, want in zip(quantities(model, q, v), pin_urdf(model, text).quantities(q, v), strict=True):
         assert relative_error(got, want) < 1e-10
-    assert ("lacks" if given else "no <inertial>") in notes(model)
+    assert ("ignored, as by urdfdom" if given else "no <inertial>") in notes(model)
 
 
-def test_impossible_inertia_is_kept_and_noted():
+def test_unphysical_inertia_is_kept_and_noted():
     body = inertial(moments=(1, 1, 5))
     model = jd.parse_urdf(robot(f'<link name="a">{body}</link>'))
     np.testing.assert_array_equal(model.link("a").inertia, np.diag([1.0, 1, 5]))
     assert "triangle inequality" in notes(model, "link a")
 
 
-def test_joint_that_moves_nothing_is_noted():
+def test_joints_that_move_no_mass_are_noted():
     text = robot(link("a"), '<link name="b"/>', '<link name="c"/>', joint("j", "continuous", "a", "b"),
                  joint("f", "fixed", "b", "c"))  # fmt: skip
     assert "singular" in notes(jd.parse_urdf(text), "joint j")
@@ -212,7 +213,7 @@ def test_root_called_world_is_the_world():
 
 def test_world_with_mass_does_not_move():
     model = jd.parse_urdf(robot(link("world"), link("a"), joint("j", "continuous", "world", "a")))
-    assert model.link_names == ("a",) and "mass is left out" in notes(model, "link world")
+    assert model.link_names == ("a",) and "mass is ignored" in notes(model, "link world")
 
 
 def test_floating_world_is_renamed():
@@ -236,12 +237,12 @@ def test_several_roots_are_fixed_to_the_world():
     assert "several roots" in notes(model, "link a")
 
 
-def test_root_joint_gets_another_name_where_it_is_taken():
+def test_root_joint_is_renamed_if_its_name_is_in_use():
     model = jd.parse_urdf(robot(link("a"), link("b"), joint("root_joint", "continuous", "a", "b")))
     assert model.joint_names == ("root_joint_", "root_joint")
 
 
-# --- limits, drives, solids --------------------------------------------------------------------------
+# --- limits, actuators, shapes --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,7 @@ def test_transmissions_become_actuators():
     found = {x.name: (x.joint, float(x.gear[0])) for x in model.actuators}
     assert found == {"m1": ("shoulder", 50), "m1_": ("elbow", -7.5), "m5": ("elbow", 3)}
     assert "2 joints and 1 actuators" in notes(model, "transmission t3")
-    assert "no joint with a coordinate" in notes(model, "transmission t4")
+    assert "not a joint with one independent coordinate" in notes(model, "transmission t4")
 
 
 def test_shapes():
@@ -306,7 +307,7 @@ def test_shapes():
     assert "<teapot>" in notes(model, "link a")
 
 
-def test_what_is_not_read_is_noted():
+def test_ignored_content_is_noted():
     extra = '<gazebo/><gazebo/><link name="x"><sensor/></link>'
     joints = joint("j", "continuous", "a", "x", '<axis xyz="1 0 0"/><safety_controller/><dynamics damping="1" K="2"/>')
     text = notes(jd.parse_urdf(robot(link("a"), extra, joints)))
@@ -315,8 +316,8 @@ def test_what_is_not_read_is_noted():
     assert jd.parse_urdf(arm("base")).report == ()
 
 
-def test_what_is_not_read_is_noted_at_every_depth():
-    """Unknown attributes and elements, and second ones of what comes once, of which the first counts."""
+def test_ignored_content_is_noted_at_every_depth():
+    """Unknown attributes and elements, and repetitions of elements that occur once; the first one counts."""
     body = (
         inertial(origin='<origin xyz="0 0 1" frame="f"/>')
         .replace("<mass", '<mass unit="kg"')
@@ -332,18 +333,18 @@ def test_what_is_not_read_is_noted_at_every_depth():
     )
     model = jd.parse_urdf(text)
     assert model.link("a").mass == 1 and tuple(model.joint("j").joint.axis) == (1, 0, 0)
-    said = notes(model)
+    text = notes(model)
     for line in (
-        *("links: frame of <origin> not read, in a", "unit of <mass>", "another <mass> of <inertial>", "links: type"),
+        *("links: frame of <origin> ignored in a", "unit of <mass>", "another <mass> of <inertial>", "links: type"),
         *("another <inertial>", "<texture>", "unit of <sphere>", "joints: frame of <axis>", "another <axis>"),
         *("x of <mimic>", "transmissions: <type>", "<hardwareInterface>", "transmissions: kind"),
     ):
-        assert line in said, line
+        assert line in text, line
 
 
 @pytest.mark.parametrize("version", ["", ' version="1.0"', ' version="1.1"', ' version="1.2"'])
-def test_quaternions_of_origins_are_read_as_in_pinocchio(version):
-    """Since version 1.1 of the format; before, urdfdom does not read them."""
+def test_quaternions_of_origins_agree_with_pinocchio(version):
+    """They exist from version 1.1 of the format on; urdfdom ignores them before."""
     origin = '<origin xyz="1 2 3" quat_xyzw="1 1 0 1"/>'
     parts = PAIR_OF_LINKS, joint("j", "continuous", "a", "b", f'{origin}<axis xyz="1 0 0"/>')
     text = robot(*parts).replace('name="r"', f'name="r"{version}', 1)
@@ -382,8 +383,9 @@ print(seconds(), min(seconds() for _ in range(10)), jaxdyn.load_urdf(sys.argv[1]
 """
 
 
+@pytest.mark.slow
 def test_forty_joints_load_in_fifty_milliseconds(capsys):
-    """Without the type checker of the tests, imports apart; other work on the machine not counted.
+    """Processor time without imports and without the type checker of the tests.
 
     The first load of a process begins with what JAX does once, and is bounded by ten times as much.
     """
@@ -392,5 +394,5 @@ def test_forty_joints_load_in_fifty_milliseconds(capsys):
     assert run.returncode == 0, run.stderr
     first, best, joints = (float(x) for x in run.stdout.split())
     with capsys.disabled():
-        print(f"\n56 links, 39 joints that move: first in {1e3 * first:.1f} ms, then in {1e3 * best:.1f} ms")
+        print(f"\n56 links, 39 moving joints: first in {1e3 * first:.1f} ms, then in {1e3 * best:.1f} ms")
     assert joints == 39 and best < 0.05 and first < 0.5

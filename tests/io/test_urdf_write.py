@@ -1,4 +1,4 @@
-"""What is written is what Pinocchio, MuJoCo and jaxdyn itself read back."""
+"""Pinocchio, MuJoCo and jaxdyn read the written model."""
 
 import dataclasses
 import re
@@ -12,7 +12,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn import ModelBuilder, ModelError, Shape
-from jaxdyn.io._urdf_write import rpy_of
+from jaxdyn.io.urdf._write import rpy_from_quaternion
 from jaxdyn.joints import Custom, Cylindrical, Fixed, Free, Helical, Planar, Prismatic, Revolute, Spherical, Universal
 from jaxdyn.spatial import box, quaternion_to_matrix, rpy_to_matrix
 from tests.io._pinocchio import ROBOTS, pin_urdf, quantities, some_state
@@ -25,7 +25,7 @@ EARTH = jnp.array([0, 0, -9.81])
 
 
 def robot(seed: int, joints: int, kinds, **kind) -> jd.Model:
-    """A random robot with Earth's gravity and without armatures, of which URDF knows nothing."""
+    """A random robot with standard gravity and without armature, which URDF cannot express."""
     model = random_model(seed, joints, kinds=kinds, **kind)
     where = lambda m: (m.gravity, m.properties.armature)
     return eqx.tree_at(where, model, (EARTH, 0 * model.properties.armature))
@@ -45,13 +45,13 @@ QUICK = ("universal", "prismatic", "revolute")
     ("seed", "kinds", "joints", "floating"),
     [
         (0, QUICK, 3, False),
-        pytest.param(1, (*SIMPLE, "planar", "helical"), 9, True, marks=pytest.mark.slow),
-        pytest.param(2, (*SIMPLE, "planar", "helical"), 9, False, marks=pytest.mark.slow),
+        pytest.param(1, (*SIMPLE, "planar", "helical"), 9, True, marks=pytest.mark.exhaustive),
+        pytest.param(2, (*SIMPLE, "planar", "helical"), 9, False, marks=pytest.mark.exhaustive),
         pytest.param(3, SIMPLE, 12, True, marks=pytest.mark.slow),
     ],
 )
 def test_random_robots_in_pinocchio(seed, kinds, joints, floating):
-    """Whole numbers of the original against Pinocchio's reading of the file, coordinate by coordinate."""
+    """Dynamics of the original agree with Pinocchio's model of the file, coordinate by coordinate."""
     model = robot(seed, joints, kinds, fixed_fraction=0.2, floating=floating)
     text = jd.write_urdf(model, without=LOST)
     back = jd.parse_urdf(text)
@@ -64,7 +64,7 @@ def test_random_robots_in_pinocchio(seed, kinds, joints, floating):
 
 
 def mujoco_quantities(model: jd.Model, text: str, q, v):
-    """Mass matrix, bias and gravity by MuJoCo, for joints that keep their names and order."""
+    """Mass matrix, bias and gravity forces by MuJoCo, for joints that keep their names and order."""
     m = mujoco.MjModel.from_xml_string(text)
     assert m.nv == model.nv
     oracle = MujocoOracle(model, m, mujoco.MjData(m))
@@ -81,7 +81,7 @@ def mujoco_quantities(model: jd.Model, text: str, q, v):
     ("seed", "kinds", "joints", "floating"),
     [
         (0, QUICK, 3, False),
-        pytest.param(3, SIMPLE, 9, False, marks=pytest.mark.slow),
+        pytest.param(3, SIMPLE, 9, False, marks=pytest.mark.exhaustive),
         pytest.param(4, SIMPLE, 9, True, marks=pytest.mark.slow),
     ],
 )
@@ -93,7 +93,9 @@ def test_random_robots_in_mujoco(seed, kinds, joints, floating):
     assert same(mujoco_quantities(back, text, q, v), quantities(model, q, v))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(
+    "ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf", "pr2_description/urdf/pr2.urdf"
+)
 @pytest.mark.parametrize(
     "name",
     [
@@ -103,8 +105,8 @@ def test_random_robots_in_mujoco(seed, kinds, joints, floating):
         "pr2_description/urdf/pr2.urdf",
     ],
 )
-def test_real_files_go_round(name):
-    """Read, edited, written and read: the same robot; Pinocchio reads it as jaxdyn does."""
+def test_round_trips_of_real_files(name):
+    """Reading, editing, writing and reading gives the same robot, also in Pinocchio."""
     model = jd.load_urdf(ROBOTS / name)
     mass = 1.25 * model.links.mass
     com = model.links.com + 0.01 * (mass > 0)[:, None]
@@ -143,7 +145,7 @@ def small(joint, **placed) -> ModelBuilder:
     return b.add_link("b", "a", joint, body, **placed)
 
 
-def test_base_is_written_or_left_to_the_reader():
+def test_base_is_written_or_omitted():
     b = ModelBuilder(name="drone")
     b.add_link("hull", "world", Free(), box((0.1, 0.2, 0.3), mass=2.0), joint_name="root_joint")
     model = b.add_link("arm", "hull", Prismatic((0, 0, 1)), box((0.1, 0.2, 0.3), mass=2.0)).build()
@@ -154,11 +156,11 @@ def test_base_is_written_or_left_to_the_reader():
     assert first.topology == second.topology == model.topology and first.name == "drone"
     assert jd.parse_urdf(bare).nv == 1
     moved = eqx.tree_at(lambda m: m.placements.translation, model, model.placements.translation + 1.0)
-    with pytest.raises(ModelError, match="omit_base is for a model with one root"):
+    with pytest.raises(ModelError, match="omit_base expects a model with one root"):
         jd.write_urdf(moved, omit_base=True)
 
 
-def test_limits_friction_and_gears_survive():
+def test_round_trip_of_limits_friction_and_mimics():
     text = arm(
         "base",
         '<transmission name="t"><joint name="elbow"/><actuator name="m"><mechanicalReduction>-50.25'
@@ -200,7 +202,7 @@ def test_chains_have_the_coordinates_of_the_joint():
 
 
 @pytest.mark.slow
-def test_helical_joint_is_a_turn_and_a_slide_that_mimics_it():
+def test_helical_joint_is_a_rotation_and_a_mimicking_slide():
     b = small(Helical((0, 0.6, 0.8), 0.25), damping=0.3)
     b.add_link("c", "b", Helical((1, 0, 0), -0.5), box((0.1, 0.2, 0.3), mass=2.0))
     b.add_mimic("c_joint", "b_joint", ratio=3.0, offset=0.2)
@@ -215,7 +217,8 @@ def test_helical_joint_is_a_turn_and_a_slide_that_mimics_it():
     assert pairs == {"b_joint_2": ("b_joint_1", 0.25), "c_joint_1": ("b_joint_1", 3), "c_joint_2": ("b_joint_1", -1.5)}
 
 
-def test_angles_are_exact_at_the_pole():
+@pytest.mark.slow
+def test_angles_are_accurate_at_a_pitch_of_90_degrees():
     rng = np.random.default_rng(0)
     for k in range(200):
         rpy = rng.uniform(-3, 3, 3)
@@ -223,16 +226,16 @@ def test_angles_are_exact_at_the_pole():
             rpy[1] = np.pi / 2 * (-1) ** (k // 2) + 10.0 ** -rng.uniform(3, 17)
         want = np.asarray(rpy_to_matrix(rpy))
         quaternion = np.asarray(jd.spatial.matrix_to_quaternion(want)) * 3.0
-        got = rpy_to_matrix(rpy_of(quaternion))
+        got = rpy_to_matrix(rpy_from_quaternion(quaternion))
         np.testing.assert_allclose(got, quaternion_to_matrix(quaternion), atol=1e-15)
         assert np.abs(np.asarray(got) - want).max() < 1e-14 or k % 2  # the matrix itself is exact to its rounding
     generic = random_rotation(rng)
     quaternion = jd.spatial.matrix_to_quaternion(generic)
-    np.testing.assert_allclose(rpy_to_matrix(rpy_of(quaternion)), generic, atol=1e-14)
+    np.testing.assert_allclose(rpy_to_matrix(rpy_from_quaternion(quaternion)), generic, atol=1e-14)
 
 
 def test_original_agrees_with_pinocchio_too():
-    """The oracle made from leaves and the one made from the written file are one robot."""
+    """The oracle built from leaves agrees with the oracle built from the written file."""
     model = robot(5, 4, ("revolute", "prismatic"))
     q, v = some_state(model)
     direct = to_pinocchio(model).mass_matrix(q)
@@ -256,7 +259,7 @@ def custom(params, q):
 
 
 @pytest.mark.parametrize("joint", [Spherical(), Custom((), custom, 1)], ids=["Spherical", "Custom"])
-def test_joints_without_counterpart_are_refused_by_name(joint):
+def test_unsupported_joints_are_refused_by_name(joint):
     with pytest.raises(ModelError, match=rf"'b_joint' is a {type(joint).__name__} joint, which URDF cannot express"):
         jd.write_urdf(small(joint).build())
 
@@ -274,7 +277,7 @@ def test_joints_without_counterpart_are_refused_by_name(joint):
         ("shapes", lambda b: b.add_shape(Shape("s", "b", "ellipsoid", (1.0, 1.0, 1.0)))),
     ],
 )
-def test_what_has_no_place_is_refused_or_left_out(kind, change):
+def test_unsupported_features_are_refused_or_omitted(kind, change):
     model = change(small(Revolute((0, 1, 0)))).build()
     with pytest.raises(ModelError, match=re.escape(f"without=('{kind}',)")):
         jd.write_urdf(model)
@@ -285,21 +288,21 @@ def test_other_refusals():
     model = small(Revolute((0, 1, 0))).build()
     with pytest.raises(ModelError, match="batch of shape \\(3,\\)"):
         jd.write_urdf(jax.tree.map(lambda x: jnp.stack([x] * 3), model))
-    with pytest.raises(ModelError, match="being traced"):
+    with pytest.raises(ModelError, match="traced numbers cannot be written"):
         jax.jit(lambda m: (jd.write_urdf(m), 0)[1])(model)
-    with pytest.raises(ModelError, match="without names colour"):
+    with pytest.raises(ModelError, match="without contains colour"):
         jd.write_urdf(model, without=("colour",))
     with pytest.raises(ModelError, match="links.mass has numbers that are not finite"):
         jd.write_urdf(eqx.tree_at(lambda m: m.links.mass, model, jnp.array([1.0, jnp.nan])))
     b = ModelBuilder().add_link("bad\x00name", "world", Revolute((1, 0, 0)))
-    with pytest.raises(ModelError, match="characters that XML cannot hold"):
+    with pytest.raises(ModelError, match="characters that XML does not allow"):
         jd.write_urdf(b.build())
     with pytest.raises(ModelError, match="the frame 'world' has the name of a link"):
         jd.write_urdf(small(Revolute((0, 1, 0))).add_frame("world", "b").build())
 
 
-def test_what_mujoco_reads_in_another_way_is_said_in_the_file():
+def test_comments_name_the_differences_of_mujoco():
     plain = jd.write_urdf(small(Revolute((0, 1, 0))).build())
     assert "<!--" not in plain
-    assert "<!-- mimic is not read by MuJoCo" in jd.write_urdf(small(Helical((0, 0, 1), 0.1)).build())
-    assert "<!-- velocities of planar joints" in jd.write_urdf(small(Planar()).build())
+    assert "<!-- MuJoCo ignores mimic" in jd.write_urdf(small(Helical((0, 0, 1), 0.1)).build())
+    assert "<!-- MuJoCo expresses velocities of planar joints" in jd.write_urdf(small(Planar()).build())

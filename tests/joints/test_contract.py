@@ -1,4 +1,4 @@
-"""Every joint keeps the contract that the algorithms rely on."""
+"""Every joint satisfies the joint contract: rotations, subspace and bias as derivatives, inverse of integrate."""
 
 import functools as ft
 
@@ -14,7 +14,7 @@ AXIS = (0.3, -1.2, 0.5)
 
 
 def slider(params, q):
-    """A block that turns as it climbs a curve: a function of two coordinates written for one sample."""
+    """A block that rotates while it moves along a curve: a function of two coordinates written for one sample."""
     axis = params["axis"] / jnp.linalg.norm(params["axis"])
     position = jnp.stack([q[0], params["rise"] * q[0] ** 2, jnp.sin(q[1])])
     return axis_angle_to_matrix(axis, q[0] * q[1]), position
@@ -37,7 +37,7 @@ JOINTS = {
 MOVING = [name for name in JOINTS if name != "fixed"]
 EVERY = pytest.mark.parametrize("name", JOINTS)
 EVERY_MOVING = pytest.mark.parametrize("name", MOVING)
-#: by default one joint of each kind of arithmetic, as compiling is what takes the time
+#: one joint of each kind of arithmetic by default, because compilation takes most of the time
 SOME = ("revolute", "helical", "planar", "spherical zyx", "free")
 MOST_SLOW = pytest.mark.parametrize(
     "name", [name if name in SOME else pytest.param(name, marks=pytest.mark.slow) for name in MOVING]
@@ -45,25 +45,25 @@ MOST_SLOW = pytest.mark.parametrize(
 
 
 @ft.cache
-def sampled(name, n=6):
-    """Configurations: the zero, what is near it, and random ones; and as many velocities."""
+def samples(name, n=6):
+    """Configurations (neutral, near neutral, random) and as many velocities."""
     joint = JOINTS[name]
     rng = np.random.default_rng(1)
     zero = joint.neutral(jnp.float64)
 
     @jax.jit
-    def drawn(keys):
+    def draw(keys):
         near = joint.integrate(zero, jnp.full(joint.nv, 1e-7))
         return near, jax.vmap(lambda k: joint.random(k, jnp.float64))(keys)
 
-    near, q = drawn(jax.random.split(jax.random.key(0), n - 2))
+    near, q = draw(jax.random.split(jax.random.key(0), n - 2))
     return jnp.concatenate([zero[None], near[None], q]), jnp.asarray(rng.normal(size=(n, joint.nv)))
 
 
 @ft.cache
 def poses(name):
     """The transform at the samples."""
-    return jax.jit(jax.vmap(JOINTS[name].transform))(sampled(name)[0])
+    return jax.jit(jax.vmap(JOINTS[name].transform))(samples(name)[0])
 
 
 def pose_and_rate(joint, q, v):
@@ -78,8 +78,9 @@ def vee(m):
     return jnp.stack([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / 2
 
 
+@pytest.mark.slow
 @EVERY
-def test_the_transform_is_a_rotation_and_a_translation(name):
+def test_transform_is_a_rotation_and_a_translation(name):
     joint = JOINTS[name]
     r, p = poses(name)
     np.testing.assert_allclose(r @ jnp.swapaxes(r, 1, 2), jnp.broadcast_to(jnp.eye(3), r.shape), atol=1e-14)
@@ -90,7 +91,7 @@ def test_the_transform_is_a_rotation_and_a_translation(name):
 
 
 @EVERY_MOVING
-def test_the_subspace_is_the_velocity_of_the_transform(name):
+def test_subspace_is_the_velocity_of_the_transform(name):
     """`w = vee(R^T Rdot)`, `v = R^T pdot` along the path of constant v."""
     joint = JOINTS[name]
 
@@ -98,14 +99,15 @@ def test_the_subspace_is_the_velocity_of_the_transform(name):
         (r, _), (dr, dp), _ = pose_and_rate(joint, q, v)
         return jnp.concatenate([vee(r.T @ dr), r.T @ dp]), joint.subspace(q) @ v
 
-    moved, expected = jax.jit(jax.vmap(both))(*sampled(name))
-    np.testing.assert_allclose(moved, expected, atol=1e-13)
+    velocity, expected = jax.jit(jax.vmap(both))(*samples(name))
+    np.testing.assert_allclose(velocity, expected, atol=1e-13)
     if not joint.translates:
         np.testing.assert_array_equal(expected[:, 3:], 0)
 
 
+@pytest.mark.slow
 @EVERY_MOVING
-def test_the_bias_is_the_rate_of_the_subspace(name):
+def test_bias_is_the_rate_of_the_subspace(name):
     """`Sdot v` along the path of constant v; None only where S is constant."""
     joint = JOINTS[name]
 
@@ -115,14 +117,14 @@ def test_the_bias_is_the_rate_of_the_subspace(name):
         bias = joint.bias(q, v)
         return rate, jnp.zeros(6) if bias is None else bias
 
-    rate, bias = jax.jit(jax.vmap(both))(*sampled(name))
+    rate, bias = jax.jit(jax.vmap(both))(*samples(name))
     np.testing.assert_allclose(bias, rate, atol=1e-13)
 
 
 @EVERY_MOVING
 def test_integrate_and_difference_are_inverse(name):
     joint = JOINTS[name]
-    q, v = sampled(name)
+    q, v = samples(name)
     scales = jnp.array([0.0, 1e-9, 1e-4, 0.09, 0.11, 0.5])
     small = scales[:, None] * v / jnp.linalg.norm(v, axis=1, keepdims=True)
 
@@ -139,7 +141,7 @@ def test_integrate_and_difference_are_inverse(name):
 
 
 @MOST_SLOW
-def test_integrating_twice_is_integrating_for_longer(name):
+def test_two_half_steps_of_integrate_equal_one_step(name):
     joint = JOINTS[name]
 
     @jax.jit
@@ -148,15 +150,15 @@ def test_integrating_twice_is_integrating_for_longer(name):
         twice = joint.integrate(joint.integrate(q, v / 2), v / 2)
         return joint.transform(twice), joint.transform(joint.integrate(q, v))
 
-    for x, y in zip(*both(*sampled(name)), strict=True):
+    for x, y in zip(*both(*samples(name)), strict=True):
         np.testing.assert_allclose(x, y, atol=1e-13)
 
 
 @pytest.mark.parametrize(
     "name", [x if x in ("planar", "spherical zyx") else pytest.param(x, marks=pytest.mark.slow) for x in MOVING]
 )
-def test_derivatives_are_finite_and_right_at_singular_points(name):
-    """The derivative of the difference at coincidence is the identity, and nothing is NaN."""
+def test_derivatives_at_the_neutral_configuration(name):
+    """The derivative of the difference at coincidence is the identity; all gradients are finite."""
     joint = JOINTS[name]
     zero = joint.neutral(jnp.float64)
 
@@ -185,21 +187,21 @@ def test_gradients_of_the_difference_are_finite_at_a_half_turn(name):
 
 
 @MOST_SLOW
-def test_trailing_axes_are_samples(name):
-    """A block `(nq, 5, 7)` of five joints and seven samples is the loop over both."""
+def test_trailing_axes_are_batch_axes(name):
+    """One call with a block `(nq, 5, 7)` of five joints and seven samples equals a loop over both."""
     joint = JOINTS[name]
-    q, v = sampled(name, 35)
+    q, v = samples(name, 35)
     block = lambda x: jnp.moveaxis(x, 0, -1).reshape(-1, 5, 7)
     several = jax.tree.map(lambda x: jnp.stack([x * (1 + 0.1 * k) for k in range(5)], -1)[..., None], joint)
     single = [jax.tree.map(lambda x: x[..., k, 0], several) for k in range(5)]  # noqa: B023
     qs, vs = block(q), block(v)
 
-    def evaluated(j, q, v):
+    def evaluate(j, q, v):
         bias = j.bias(q, v)
         return (*j.transform(q), j.subspace(q), *(() if bias is None else (bias,)))
 
-    whole = jax.jit(evaluated)(several, qs, vs)
-    one = jax.jit(jax.vmap(evaluated, (None, -1, -1), -1))
+    whole = jax.jit(evaluate)(several, qs, vs)
+    one = jax.jit(jax.vmap(evaluate, (None, -1, -1), -1))
     for k in range(5):
         for x, y in zip(whole, one(single[k], qs[:, k], vs[:, k]), strict=True):
             full = jnp.broadcast_to(x, (*x.shape[:-2], 5, 7))
@@ -207,7 +209,7 @@ def test_trailing_axes_are_samples(name):
 
 
 @EVERY
-def test_single_precision_stays_single(name):
+def test_single_precision_is_preserved(name):
     joint = jax.tree.map(lambda x: x.astype(jnp.float32), JOINTS[name])
     q = joint.random(jax.random.key(3), jnp.float32)
     v = jnp.ones(joint.nv, jnp.float32)
@@ -215,13 +217,13 @@ def test_single_precision_stays_single(name):
     assert {x.dtype for x in (q, *jax.eval_shape(every, q, v))} == {jnp.dtype(jnp.float32)}
 
 
-def test_an_axis_may_have_any_length():
+def test_axes_are_normalised():
     long = jj.Helical(10 * np.array(AXIS), 0.4)
     for x, y in zip(long.transform(jnp.ones(1)), JOINTS["helical"].transform(jnp.ones(1)), strict=True):
         np.testing.assert_allclose(x, y, atol=1e-15)
 
 
-def test_a_quaternion_stays_a_rotation_and_may_have_any_length():
+def test_quaternions_are_normalised():
     joint = jj.Spherical()
     q = 3 * joint.random(jax.random.key(0), jnp.float64)
     r, _ = joint.transform(q)
@@ -230,7 +232,7 @@ def test_a_quaternion_stays_a_rotation_and_may_have_any_length():
     np.testing.assert_allclose(joint.difference(q, -q), 0, atol=1e-15)
 
 
-def test_continuous_takes_the_short_way():
+def test_differences_of_continuous_joints_lie_between_minus_pi_and_pi():
     joint = JOINTS["continuous"]
     np.testing.assert_allclose(joint.difference(jnp.array([3.0]), jnp.array([-3.0])), [2 * np.pi - 6])
     np.testing.assert_allclose(JOINTS["revolute"].difference(jnp.array([3.0]), jnp.array([-3.0])), [-6.0])
@@ -253,13 +255,13 @@ def euler(params, q):
         pytest.param(jj.Custom((), euler, 3, translates=False), "spherical zyx", marks=pytest.mark.slow),
     ],
 )
-def test_a_custom_joint_equals_the_built_in_one(custom, name):
+def test_custom_joints_agree_with_built_in_ones(custom, name):
     joint = JOINTS[name]
 
-    def evaluated(j, q, v):
+    def evaluate(j, q, v):
         bias = j.bias(q, v)
         return (*j.transform(q), j.subspace(q), jnp.zeros(6) if bias is None else bias)
 
-    run = lambda j: jax.jit(jax.vmap(lambda q, v: evaluated(j, q, v)))(*sampled(name))
+    run = lambda j: jax.jit(jax.vmap(lambda q, v: evaluate(j, q, v)))(*samples(name))
     for x, y in zip(run(custom), run(joint), strict=True):
         np.testing.assert_allclose(x, y, atol=1e-13)

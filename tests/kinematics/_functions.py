@@ -1,4 +1,4 @@
-"""Every public function of the kinematics as `f(model, q, v, a)` of one frame."""
+"""Each public function of `jaxdyn.kinematics` as `f(model, q, v, a)` for one frame."""
 
 import jax
 import jax.numpy as jnp
@@ -9,11 +9,17 @@ from jaxdyn.spatial import Pose, rotation_vector_to_matrix
 NAME = "f0"
 
 
-def _solved(m, q, v, a):
-    """A target near the start: reached in a few steps."""
+def _inverse_kinematics_near(m, q, v, a):
+    """Inverse kinematics to a target near q, which converges in a few steps."""
     there = jk.frame_pose(m, jax.lax.stop_gradient(q), NAME)
     turn = rotation_vector_to_matrix(0.05 * v[:3])
     return jk.inverse_kinematics(m, NAME, Pose(there.rotation @ turn, there.translation + 0.05 * a[:3]), q).q
+
+
+def _desired_motion_along(m, q, v):
+    """The motion of a frame at the constant velocity v, as a target that is a function of time."""
+    motion = jk.desired_frame_motion(lambda t: jk.frame_pose(m, jk.integrate(m, q, t * v), NAME), 0.0)
+    return motion.pose.translation, motion.velocity, motion.acceleration
 
 
 FUNCTIONS = {
@@ -35,12 +41,16 @@ FUNCTIONS = {
     "integrate": lambda m, q, v, a: jk.integrate(m, q, v),
     "difference": lambda m, q, v, a: jk.difference(m, q, jk.integrate(m, q, 0.1 * v)),
     "configuration_velocity": lambda m, q, v, a: jk.configuration_velocity(m, q, v),
-    "inverse_kinematics": _solved,
+    "inverse_kinematics": _inverse_kinematics_near,
+    "desired_frame_motion": lambda m, q, v, a: _desired_motion_along(m, q, v),
+    "pose_error": lambda m, q, v, a: jk.pose_error(
+        jk.frame_pose(m, q, NAME), jk.frame_pose(m, jk.integrate(m, q, 0.1 * v), NAME)
+    ),
 }
 
 
 def scalar(names):
-    """A scalar that weighs all outputs of these functions with fixed, unequal numbers."""
+    """A scalar: the sum of all outputs of these functions with fixed, unequal weights."""
 
     def f(*args):
         leaves = [x for name in names for x in jax.tree.leaves(FUNCTIONS[name](*args))]

@@ -16,13 +16,14 @@ from jaxdyn.kinematics import (
     random_configuration,
 )
 from jaxdyn.model import ModelBuilder
-from tests.kinematics.test_frames import close, geared
+from tests.kinematics.test_frames import assert_close, robot_with_mimicking_joint
 from tests.oracles import ALL_KINDS, random_model, random_state, to_pinocchio
 
 MODEL = random_model(0, 12, kinds=ALL_KINDS, fixed_fraction=0.1)
 _integrate, _difference, _poses = jax.jit(integrate), jax.jit(difference), jax.jit(forward_kinematics)
 
 
+@pytest.mark.slow
 def test_integrate_and_difference_agree_with_pinocchio():
     model = random_model(1, 10, floating=True)
     oracle = to_pinocchio(model)
@@ -32,27 +33,27 @@ def test_integrate_and_difference_agree_with_pinocchio():
     near = lambda a, b: np.abs(pin.difference(oracle.model, a, b)).max()
     assert near(oracle.q(q1), want) < 1e-12
     got = _difference(model, q, q1)
-    close(got, oracle.v_back(pin.difference(oracle.model, oracle.q(q), oracle.q(q1))))
+    assert_close(got, oracle.v_back(pin.difference(oracle.model, oracle.q(q), oracle.q(q1))))
 
 
 @pytest.mark.slow
 def test_difference_is_the_inverse_of_integrate():
     q, v, _, _ = random_state(MODEL, 3)
     v = v * 0.5  # rotations by less than half a turn
-    close(_difference(MODEL, q, _integrate(MODEL, q, v)), v, 1e-12)
+    assert_close(_difference(MODEL, q, _integrate(MODEL, q, v)), v, 1e-12)
     q1, *_ = random_state(MODEL, 4)
     there = _integrate(MODEL, q, _difference(MODEL, q, q1))
     got, want = _poses(MODEL, there), _poses(MODEL, q1)
-    close(got.rotation, want.rotation)
-    close(got.translation, want.translation)
-    close(_difference(MODEL, q, q), np.zeros(MODEL.nv))
+    assert_close(got.rotation, want.rotation)
+    assert_close(got.translation, want.translation)
+    assert_close(_difference(MODEL, q, q), np.zeros(MODEL.nv))
 
 
 def test_configuration_velocity_is_the_rate_of_the_coordinates():
     q, v, _, _ = random_state(MODEL, 5)
     h = 1e-6
     rate = (_integrate(MODEL, q, h * v) - _integrate(MODEL, q, -h * v)) / (2 * h)
-    close(jax.jit(configuration_velocity)(MODEL, q, v), rate, 1e-8)  # central differences
+    assert_close(jax.jit(configuration_velocity)(MODEL, q, v), rate, 1e-8)  # central differences
 
 
 @pytest.mark.slow
@@ -61,7 +62,7 @@ def test_derivatives_at_the_origin():
     q = neutral(MODEL)
     zero = jnp.zeros(MODEL.nv)
     step = jax.jit(jax.jacrev(lambda dv: difference(MODEL, q, integrate(MODEL, q, dv))))(zero)
-    close(step, np.eye(MODEL.nv), 1e-12)
+    assert_close(step, np.eye(MODEL.nv), 1e-12)
     second = jax.jit(jax.jacfwd(jax.jacrev(lambda dv: integrate(MODEL, q, dv).sum())))(zero)
     assert jnp.isfinite(second).all()
 
@@ -72,23 +73,23 @@ def test_neutral_and_random_configurations():
     b.add_link("b", "a", Spherical())
     b.add_link("c", "b", Revolute([0, 1, 0]), lower=0.0)
     model = b.build()
-    close(neutral(model), [0, 1, 0, 0, 0, 0])
+    assert_close(neutral(model), [0, 1, 0, 0, 0, 0])
     keys = jax.random.split(jax.random.PRNGKey(0), 100)
     q = jax.jit(jax.vmap(random_configuration, (None, 0)))(model, keys)
     assert q.shape == (100, 6)
     assert (q[:, 0] >= 1).all() and (q[:, 0] <= 1.5).all() and np.ptp(q[:, 0]) > 0.4
-    close(jnp.linalg.norm(q[:, 1:5], axis=1), np.ones(100))
+    assert_close(jnp.linalg.norm(q[:, 1:5], axis=1), np.ones(100))
     assert jnp.isfinite(q).all()
 
 
-def test_mimicking_joints_have_no_coordinates_of_their_own():
-    model = geared()
+def test_mimicking_joints_have_no_coordinates():
+    model = robot_with_mimicking_joint()
     drawn = jax.eval_shape(random_configuration, model, jax.random.PRNGKey(0))
     assert neutral(model).shape == drawn.shape == (2,)
-    close(_integrate(model, jnp.array([1.0, 2.0]), jnp.array([0.5, 0.25])), [1.5, 2.25])
+    assert_close(_integrate(model, jnp.array([1.0, 2.0]), jnp.array([0.5, 0.25])), [1.5, 2.25])
 
 
-def test_nothing_to_configure():
+def test_configuration_of_a_fixed_model():
     model = ModelBuilder().build()
     zero = jnp.zeros(0)
     for x in (
@@ -106,7 +107,7 @@ _slopes = jax.jit(jax.jacrev(difference, 2))
 
 @pytest.mark.parametrize("turns", [0.0, 0.5])
 def test_gradient_of_difference_is_finite(turns):
-    """At the identity and at half a turn."""
+    """At the identity and at a rotation by pi."""
     b = ModelBuilder()
     b.add_link("a", "world", Spherical())
     model = b.build()

@@ -37,7 +37,7 @@ CONSTANT_SUBSPACE = ("revolute", "prismatic", "spherical", "helical", "planar", 
 
 @ft.cache
 def case(name: str):
-    """All joint types both engines know, some links behind fixed joints; `few` compiles fast."""
+    """All joint types that both engines have, and links behind fixed joints; `few` compiles fast."""
     make = {
         "few": lambda: random_model(4, 5, kinds=("spherical", "universal"), fixed_fraction=0.3, floating=True),
         "held": lambda: random_model(3, 12, fixed_fraction=0.2, based=True),
@@ -53,13 +53,14 @@ def case(name: str):
 
 
 cases = pytest.mark.parametrize(
-    "robot", ["few", *(pytest.param(x, marks=pytest.mark.slow) for x in ("held", "floating"))]
+    "robot",
+    ["few", *(pytest.param(x, marks=m) for x, m in (("held", pytest.mark.slow), ("floating", pytest.mark.exhaustive)))],
 )
 
 
 @ft.partial(jax.jit, static_argnums=4)
 def motion(model, q, v, a, names):
-    """All that these functions say of frames: pose, and in each reference velocity, accelerations and Jacobian."""
+    """Pose of each frame, and velocity, accelerations and Jacobian in each reference."""
     return {
         name: (
             frame_pose(model, q, name),
@@ -82,7 +83,7 @@ def angular_first(x):
     return np.concatenate([x[3:], x[:3]])
 
 
-def close(got, want, tolerance=1e-10):
+def assert_close(got, want, tolerance=1e-10):
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape
     assert np.abs(got - want).max() <= tolerance * max(1, np.abs(want).max())
@@ -95,11 +96,11 @@ def test_poses_of_all_links(robot):
     assert poses.rotation.shape == (model.num_links, 3, 3)
     for name in model.link_names:
         want = oracle.data.oMf[oracle.frame_id(name)]
-        close(poses[name].rotation, want.rotation)
-        close(poses[name].translation, want.translation)
+        assert_close(poses[name].rotation, want.rotation)
+        assert_close(poses[name].translation, want.translation)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @cases
 def test_motion_of_frames_agrees_with_pinocchio(robot):
     model, oracle, (q, v, a) = case(robot)
@@ -107,8 +108,8 @@ def test_motion_of_frames_agrees_with_pinocchio(robot):
     names = ("f0",) if robot == "few" else ("f0", "f1", model.link_names[-1])
     for name, (pose, seen) in motion(model, q, v, a, names).items():
         i = oracle.frame_id(name)
-        close(pose.rotation, d.oMf[i].rotation)
-        close(pose.translation, d.oMf[i].translation)
+        assert_close(pose.rotation, d.oMf[i].rotation)
+        assert_close(pose.translation, d.oMf[i].translation)
         for key, got in seen.items():
             theirs = REFERENCES[key][1]
             want = (
@@ -118,13 +119,13 @@ def test_motion_of_frames_agrees_with_pinocchio(robot):
                 oracle.columns_back(pin.getFrameJacobian(m, d, i, theirs)),
             )
             for x, y in zip(got, want, strict=True):
-                close(x, angular_first(y))
+                assert_close(x, angular_first(y))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_jacobian_derivative_agrees_with_pinocchio(reference):
-    """With joints of constant motion subspace: Pinocchio leaves out the rate of the others."""
+    """For joints with a constant motion subspace; Pinocchio omits the rate of other subspaces."""
     model = random_model(5, 8, kinds=CONSTANT_SUBSPACE, floating=True)
     oracle = to_pinocchio(model)
     q, v, _, _ = random_state(model, 1)
@@ -133,10 +134,10 @@ def test_jacobian_derivative_agrees_with_pinocchio(reference):
     i = oracle.frame_id("f1")
     want = pin.getFrameJacobianTimeVariation(oracle.model, oracle.data, i, theirs)
     got = jacobian_derivative(model, q, v, "f1", reference=ours)
-    close(got, angular_first(oracle.columns_back(want)))
+    assert_close(got, angular_first(oracle.columns_back(want)))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_identities_with_every_joint_type(reference):
     model = random_model(6, 13, kinds=ALL_KINDS, fixed_fraction=0.1)
@@ -145,16 +146,16 @@ def test_identities_with_every_joint_type(reference):
     name = max(model.frame_names, key=lambda f: np.abs(jacobian(model, q, f)).sum())
     J = jacobian(model, q, name, reference=reference)
     dJ = jacobian_derivative(model, q, v, name, reference=reference)
-    close(J @ v, frame_velocity(model, q, v, name, reference=reference))
+    assert_close(J @ v, frame_velocity(model, q, v, name, reference=reference))
     rate = frame_classical_acceleration if reference is WORLD_ALIGNED else frame_acceleration
-    close(J @ a + dJ @ v, rate(model, q, v, a, name, reference=reference))
+    assert_close(J @ a + dJ @ v, rate(model, q, v, a, name, reference=reference))
     h = 1e-5
     at = lambda s: jacobian(model, integrate(model, q, s * v), name, reference=reference)
-    close(dJ, (at(h) - at(-h)) / (2 * h), 1e-8)  # central differences
+    assert_close(dJ, (at(h) - at(-h)) / (2 * h), 1e-8)  # central differences
 
 
-@pytest.mark.slow
-def test_gradients_at_singular_configurations_are_those_of_differences():
+@pytest.mark.exhaustive
+def test_gradients_at_singular_configurations_equal_finite_differences():
     model = random_model(7, 11, kinds=ALL_KINDS, branching=0.0)
     name = model.link_names[-1]
     weights = jnp.asarray(np.random.default_rng(0).normal(size=(6, model.nv)))
@@ -184,7 +185,7 @@ def test_gradients_at_singular_configurations_are_those_of_differences():
         assert abs(along - difference) < 1e-6 * max(1, abs(along))  # central differences
 
 
-def geared():
+def robot_with_mimicking_joint():
     b = ModelBuilder()
     b.add_link("base")
     b.add_link("a", "base", Revolute([0, 0, 1]), translation=(0, 0, 1))
@@ -197,17 +198,17 @@ def geared():
 
 @pytest.mark.slow
 def test_mimicking_joints():
-    model = geared()
+    model = robot_with_mimicking_joint()
     q, v, a = jnp.array([0.3, -0.4]), jnp.array([1.0, 2.0]), jnp.array([0.5, -1.0])
     slide = 0.2 + 0.5 * -0.4
     planar = 1 + slide + np.sin(-0.4)
     pose, seen = motion(model, q, v, a, ("tip",))["tip"]
-    close(pose.translation, [planar * np.cos(0.3), planar * np.sin(0.3), 1 + np.cos(-0.4)])
+    assert_close(pose.translation, [planar * np.cos(0.3), planar * np.sin(0.3), 1 + np.cos(-0.4)])
     velocity, acceleration, _, J = seen["local"]
     dJ = jax.jit(jacobian_derivative, static_argnums=3)(model, q, v, "tip")
     assert J.shape == (6, 2)
-    close(J @ v, velocity)
-    close(J @ a + dJ @ v, acceleration)
+    assert_close(J @ v, velocity)
+    assert_close(J @ a + dJ @ v, acceleration)
 
 
 def test_robots_without_moving_links():
@@ -216,19 +217,20 @@ def test_robots_without_moving_links():
     model.add_link("b", "a", Fixed(), translation=(0, 0, 1))
     model = model.build()
     q = v = jnp.zeros(0)
-    close(forward_kinematics(model, q)["b"].translation, [1, 2, 4])
-    close(frame_pose(model, q, "b").translation, [1, 2, 4])
+    assert_close(forward_kinematics(model, q)["b"].translation, [1, 2, 4])
+    assert_close(frame_pose(model, q, "b").translation, [1, 2, 4])
     assert jacobian(model, q, "b").shape == jacobian_derivative(model, q, v, "b").shape == (6, 0)
-    close(frame_velocity(model, q, v, "b"), np.zeros(6))
-    close(frame_acceleration(model, q, v, v, "b"), np.zeros(6))
+    assert_close(frame_velocity(model, q, v, "b"), np.zeros(6))
+    assert_close(frame_acceleration(model, q, v, v, "b"), np.zeros(6))
     assert forward_kinematics(ModelBuilder().build(), q).rotation.shape == (0, 3, 3)
 
 
-def test_what_is_fixed_to_the_world_beside_what_moves():
-    model = geared()
+@pytest.mark.slow
+def test_links_fixed_to_the_world_beside_moving_links():
+    model = robot_with_mimicking_joint()
     q = jnp.array([0.3, -0.4])
-    close(jax.jit(forward_kinematics)(model, q)["base"].translation, np.zeros(3))
-    close(jacobian(model, q, "base"), np.zeros((6, 2)))
+    assert_close(jax.jit(forward_kinematics)(model, q)["base"].translation, np.zeros(3))
+    assert_close(jacobian(model, q, "base"), np.zeros((6, 2)))
 
 
 @pytest.mark.slow
@@ -246,16 +248,16 @@ def test_batches_and_single_precision():
 
     together = jax.jit(jax.vmap(everything, (None, 0, 0, 0)))(model, q, v, a)
     single = everything(model, q[3], v[3], a[3])
-    jax.tree.map(lambda x, y: close(x[3], y, 1e-12), together, single)
+    jax.tree.map(lambda x, y: assert_close(x[3], y, 1e-12), together, single)
     assert together[0]["l2"].translation.shape == (5, 3)
     low = lambda x: x.astype(jnp.float32)
     coarse = everything(model.astype(jnp.float32), *map(low, (q[3], v[3], a[3])))
     assert all(x.dtype == jnp.float32 for x in jax.tree.leaves(coarse))
-    jax.tree.map(lambda x, y: close(x, y, 2e-5), coarse, single)  # float32
+    jax.tree.map(lambda x, y: assert_close(x, y, 2e-5), coarse, single)  # float32
 
 
-def test_errors_say_what_is_wrong():
-    model = geared()
+def test_error_messages():
+    model = robot_with_mimicking_joint()
     with pytest.raises(ModelError, match="no link or frame is called 'hand'"):
         frame_pose(model, jnp.zeros(2), "hand")
     with pytest.raises(ModelError, match="no link is called 'hand'"):

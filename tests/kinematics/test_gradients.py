@@ -1,4 +1,4 @@
-"""Derivatives of the kinematics in every leaf of a robot and of its state, leaf by leaf."""
+"""Derivatives of the kinematics with respect to each leaf of the robot and the state."""
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +20,10 @@ def _model():
     return random_model(21, 5, kinds=kinds, fixed_fraction=0.3, branching=0.0, floating=True, frames=1)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("names", [MOTION, MASSES], ids=["motion", "masses"])
 def test_each_leaf(names):
-    """Reverse mode against central differences in each leaf alone; what is read has an effect."""
+    """Reverse mode against central differences for each leaf; leaves in use have nonzero derivatives."""
     m = _model()
     args = (m, *random_state(m, 0)[:3])
     f = scalar(names)
@@ -45,7 +45,7 @@ def test_each_leaf(names):
         assert abs(float((slope * d).sum()) - want) < 1e-8 * scale, name  # rounding of the difference
 
 
-def test_every_function_of_the_kinematics_is_listed():
+def test_every_function_is_covered():
     import jaxdyn.kinematics as jk
 
     public = {x for x in vars(jk) if not x.startswith("_") and callable(getattr(jk, x)) and x[0].islower()}

@@ -1,4 +1,4 @@
-"""Inverse kinematics: what it reaches, what it says when it cannot, and its implicit derivative."""
+"""Inverse kinematics: reachable targets, status of failures, and the implicit derivative."""
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ from jaxdyn.kinematics import (
 )
 from jaxdyn.model import ModelBuilder
 from jaxdyn.spatial import Pose, rotation_vector_to_matrix
-from tests.kinematics.test_frames import close, geared
+from tests.kinematics.test_frames import assert_close, robot_with_mimicking_joint
 from tests.oracles import random_model, random_rotation
 
 ARM = random_model(0, 7, kinds=("revolute", "prismatic"), branching=0.0, frames=0)
@@ -30,7 +30,7 @@ def solve(model, target, q0, position=1.0, orientation=1.0, name=TIP):
     return inverse_kinematics(model, name, target, q0, position_weight=position, orientation_weight=orientation)
 
 
-def elbow(lower=-np.inf, upper=np.inf):
+def two_link_arm(lower=-np.inf, upper=np.inf):
     """Two links of 1 m and 0.5 m in the x-y plane."""
     b = ModelBuilder()
     b.add_link("a", "world", Revolute([0, 0, 1]))
@@ -40,8 +40,8 @@ def elbow(lower=-np.inf, upper=np.inf):
 
 
 @jax.jit
-def reach(model, x, q0):
-    """Where the tip of the elbow goes to; orientation is free."""
+def solve_position(model, x, q0):
+    """Inverse kinematics of the tip position; orientation is free."""
     target = Pose(jnp.eye(3), jnp.concatenate([x, jnp.zeros(1)]))
     return inverse_kinematics(model, "tip", target, q0, orientation_weight=0.0)
 
@@ -64,8 +64,8 @@ def test_batch_of_reachable_targets():
     assert result.converged.mean() > 0.9
     reached = jax.vmap(lambda x: frame_pose(ARM, x, TIP))(result.q)
     good = np.asarray(result.converged)
-    close(reached.translation[good], targets.translation[good])
-    close(reached.rotation[good], targets.rotation[good])
+    assert_close(reached.translation[good], targets.translation[good])
+    assert_close(reached.rotation[good], targets.rotation[good])
     assert (np.asarray(result.status)[good] == IKStatus.CONVERGED).all()
     assert (result.error[good] < 1e-10).all()
     assert result.iterations[good].mean() < 20
@@ -73,41 +73,41 @@ def test_batch_of_reachable_targets():
 
 def test_closed_form_of_an_elbow():
     x = jnp.array([0.9, 0.6])
-    result = reach(elbow(), x, BENT).checked()
+    result = solve_position(two_link_arm(), x, BENT).checked()
     inner = np.arccos((0.81 + 0.36 - 1.25) / (2 * 0.5))
     want = [np.arctan2(0.6, 0.9) - np.arctan2(0.5 * np.sin(inner), 1 + 0.5 * np.cos(inner)), inner]
-    close(result.q, want)
+    assert_close(result.q, want)
 
 
-def test_out_of_reach_is_said_and_gets_as_close_as_possible():
-    result = reach(elbow(), jnp.array([3.0, 4.0]), BENT)
+def test_unreachable_target_has_a_status_and_the_least_error():
+    result = solve_position(two_link_arm(), jnp.array([3.0, 4.0]), BENT)
     assert not result.converged
     assert result.status == IKStatus.STATIONARY
-    close(result.error, 3.5, 1e-8)  # 5 m away, 1.5 m long: a stretched arm is a singular minimum
+    assert_close(result.error, 3.5, 1e-8)  # 5 m away, 1.5 m long: a stretched arm is a singular minimum
     with pytest.raises(ConvergenceError, match="STATIONARY"):
         result.checked()
 
 
 @pytest.mark.slow
-def test_the_error_grows_along_the_line_of_sight():
-    slope = jax.jit(jax.grad(lambda x: reach(elbow(), x, BENT).error))(jnp.array([3.0, 4.0]))
-    close(slope, [0.6, 0.8], 1e-6)  # 5 m away, 1.5 m long
+def test_derivative_of_the_least_error():
+    slope = jax.jit(jax.grad(lambda x: solve_position(two_link_arm(), x, BENT).error))(jnp.array([3.0, 4.0]))
+    assert_close(slope, [0.6, 0.8], 1e-6)  # 5 m away, 1.5 m long
 
 
-def test_what_is_not_finite_is_said():
+def test_non_finite_input_has_a_status():
     for x, q0 in ((jnp.array([jnp.nan, 0]), BENT), (jnp.ones(2), BENT * jnp.nan)):
-        result = reach(elbow(), x, q0)
+        result = solve_position(two_link_arm(), x, q0)
         assert result.status == IKStatus.NOT_FINITE and not result.converged
         assert jnp.isfinite(result.q).all() and not jnp.isnan(result.error)
 
 
-def test_limits_are_kept():
+def test_position_limits_hold():
     x = jnp.array([0.9, 0.6])
-    free = reach(elbow(), x, BENT).q
-    inside = elbow(lower=0.0, upper=float(free[1]) + 0.1)
-    close(reach(inside, x, BENT).checked().q, free)
-    tight = elbow(lower=0.0, upper=float(free[1]) - 0.3)
-    result = reach(tight, x, BENT)
+    free = solve_position(two_link_arm(), x, BENT).q
+    inside = two_link_arm(lower=0.0, upper=float(free[1]) + 0.1)
+    assert_close(solve_position(inside, x, BENT).checked().q, free)
+    tight = two_link_arm(lower=0.0, upper=float(free[1]) - 0.3)
+    result = solve_position(tight, x, BENT)
     assert result.status == IKStatus.STATIONARY
     assert result.q[1] == tight.limits.upper[1]
     at = frame_pose(tight, result.q, "tip").translation[:2]
@@ -115,11 +115,11 @@ def test_limits_are_kept():
 
 
 @pytest.mark.slow
-def test_a_coordinate_at_its_limit_follows_the_limit():
-    model = elbow(lower=0.0, upper=1.0)
+def test_coordinate_at_a_limit_follows_the_limit():
+    model = two_link_arm(lower=0.0, upper=1.0)
     x = jnp.array([0.9, 0.6])
     bound = lambda u: eqx.tree_at(lambda m: m.limits.upper, model, model.limits.upper.at[1].set(u))
-    turned = jax.jit(jax.jacfwd(lambda u: reach(bound(u), x, BENT).q))(1.0)
+    turned = jax.jit(jax.jacfwd(lambda u: solve_position(bound(u), x, BENT).q))(1.0)
     assert turned[1] == 1 and jnp.isfinite(turned).all()
 
 
@@ -130,9 +130,9 @@ def test_orientation_alone_and_position_alone():
     turn = rotation_vector_to_matrix(jnp.array([0.3, -0.4, 0.2]))
     target = Pose(turn @ start.rotation, start.translation + jnp.array([0.1, -0.2, 0.1]))
     q = solve(ARM, target, q0, 0.0, 1.0).checked().q
-    close(frame_pose(ARM, q, TIP).rotation, target.rotation)
+    assert_close(frame_pose(ARM, q, TIP).rotation, target.rotation)
     q = solve(ARM, target, q0, 1.0, 0.0).checked().q
-    close(frame_pose(ARM, q, TIP).translation, target.translation)
+    assert_close(frame_pose(ARM, q, TIP).translation, target.translation)
 
 
 @pytest.mark.slow
@@ -143,12 +143,12 @@ def test_free_and_spherical_joints_and_half_turns():
     half = Pose(away.rotation @ jnp.diag(jnp.array([1.0, -1, -1])), away.translation)
     for target in (half, Pose(jnp.asarray(random_rotation(rng)), jnp.asarray(rng.normal(size=3)))):
         result = solve(model, target, neutral(model), name="f0").checked()
-        close(frame_pose(model, result.q, "f0").rotation, target.rotation)
+        assert_close(frame_pose(model, result.q, "f0").rotation, target.rotation)
 
 
-@pytest.mark.slow
-def test_derivative_is_that_of_the_solution():
-    """Forward against reverse mode and against central differences, in the target and in every leaf."""
+@pytest.mark.exhaustive
+def test_implicit_derivative_equals_finite_differences():
+    """Forward mode, reverse mode and central differences agree for the target and every leaf."""
     q0, targets = nearby_targets(1, 0.3)
     q0, target = q0[0], jax.tree.map(lambda x: x[0], targets)
     assert solve(ARM, target, q0).converged
@@ -168,41 +168,41 @@ def test_derivative_is_that_of_the_solution():
     _, rate = jax.jit(forward)(ARM, jnp.zeros(6))
     h = 1e-6
     go = lambda s: reached(jax.tree.map(lambda x, d: x + s * d, ARM, model_step), s * shift_step, start)
-    close(rate, (go(h) - go(-h)) / (2 * h), 1e-6)  # central differences of a solve to 4e-11
+    assert_close(rate, (go(h) - go(-h)) / (2 * h), 1e-6)  # central differences of a solve to 4e-11
     grads = jax.jit(jax.grad(lambda m, s: weights @ reached(m, s, start), (0, 1)))(ARM, jnp.zeros(6))
     pairs = zip(jax.tree.leaves(grads), jax.tree.leaves((model_step, shift_step)), strict=True)
-    close(sum((g * d).sum() for g, d in pairs), weights @ rate)
+    assert_close(sum((g * d).sum() for g, d in pairs), weights @ rate)
 
 
 @pytest.mark.slow
 def test_first_derivative_of_the_elbow():
     x = jnp.array([0.9, 0.6])
-    bend = lambda x: reach(elbow(), x, BENT).q[1]
+    bend = lambda x: solve_position(two_link_arm(), x, BENT).q[1]
     inner = lambda x: jnp.arccos((x @ x - 1.25) / (2 * 0.5))
-    close(jax.jit(jax.grad(bend))(x), jax.grad(inner)(x), 1e-9)  # as accurate as the solve
+    assert_close(jax.jit(jax.grad(bend))(x), jax.grad(inner)(x), 1e-9)  # as accurate as the solve
 
 
 @pytest.mark.slow
 def test_second_derivative_of_the_elbow():
     x = jnp.array([0.9, 0.6])
-    bend = lambda x: reach(elbow(), x, BENT).q[1]
+    bend = lambda x: solve_position(two_link_arm(), x, BENT).q[1]
     inner = lambda x: jnp.arccos((x @ x - 1.25) / (2 * 0.5))
-    close(jax.jit(jax.hessian(bend))(x), jax.hessian(inner)(x), 1e-8)  # as accurate as the solve
+    assert_close(jax.jit(jax.hessian(bend))(x), jax.hessian(inner)(x), 1e-8)  # as accurate as the solve
 
 
 @pytest.mark.slow
 def test_mimicking_joints_and_single_precision():
-    model = geared()
+    model = robot_with_mimicking_joint()
     target = frame_pose(model, jnp.array([0.5, 0.7]), "tip")
     result = solve(model, target, jnp.array([0.2, 0.3]), name="tip").checked()
-    close(result.q, [0.5, 0.7])
+    assert_close(result.q, [0.5, 0.7])
     low = jax.tree.map(lambda x: x.astype(jnp.float32), (model, target))
     result = solve(*low, jnp.array([0.2, 0.3], jnp.float32), name="tip").checked()
     assert result.q.dtype == jnp.float32
-    close(result.q, [0.5, 0.7], 1e-4)  # float32
+    assert_close(result.q, [0.5, 0.7], 1e-4)  # float32
 
 
-def test_nothing_to_move():
+def test_inverse_kinematics_of_a_fixed_model():
     b = ModelBuilder()
     b.add_link("a", translation=(1, 0, 0))
     model = b.build()
@@ -210,26 +210,26 @@ def test_nothing_to_move():
     assert here.converged and here.q.shape == (0,)
     there = inverse_kinematics(model, "a", Pose.identity(), jnp.zeros(0))
     assert there.status == IKStatus.STATIONARY
-    close(there.error, 1.0)
+    assert_close(there.error, 1.0)
 
 
 @pytest.mark.slow
-def test_a_frame_that_no_joint_moves():
-    fixed = solve(geared(), Pose(jnp.eye(3), jnp.ones(3)), jnp.zeros(2), name="base")
+def test_frame_fixed_to_the_world():
+    fixed = solve(robot_with_mimicking_joint(), Pose(jnp.eye(3), jnp.ones(3)), jnp.zeros(2), name="base")
     assert fixed.status == IKStatus.STATIONARY
 
 
 @pytest.mark.slow
-def test_limits_of_a_planar_joint_are_those_of_its_coordinates():
-    """It slides along its own axes, turned by 1 rad here, and x alone is held at its limit; y and the angle arrive."""
+def test_limits_of_a_planar_joint_bound_its_coordinates():
+    """Its velocity is in axes rotated by 1 rad here; x is at its limit, y and the angle reach the target."""
     b = ModelBuilder().add_link("cart", "world", Planar(), upper=[0.5, np.inf, np.inf])
     model = b.build()
     at = lambda q: frame_pose(model, jnp.asarray(q), "cart")
     result = solve(model, at([2.0, 1.0, 1.3]), jnp.array([0.1, 0.0, 1.0]), name="cart")
     assert result.status == IKStatus.STATIONARY
-    close(result.q, [0.5, 1.0, 1.3], 1e-7)
+    assert_close(result.q, [0.5, 1.0, 1.3], 1e-7)
     bound = lambda u: eqx.tree_at(lambda m: m.limits.upper, model, model.limits.upper.at[0].set(u))
     follow = lambda u: solve(bound(u), at([2.0, 1.0, 1.3]), jnp.array([0.1, 0.0, 1.0]), name="cart").q
-    close(jax.jit(jax.jacfwd(follow))(0.5), [1.0, 0.0, 0.0], 1e-7)
+    assert_close(jax.jit(jax.jacfwd(follow))(0.5), [1.0, 0.0, 0.0], 1e-7)
     inside = solve(model, at([0.4, -1.0, 2.0]), jnp.array([0.1, 0.0, 1.0]), name="cart").checked()
-    close(inside.q, [0.4, -1.0, 2.0])
+    assert_close(inside.q, [0.4, -1.0, 2.0])

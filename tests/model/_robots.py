@@ -1,4 +1,4 @@
-"""Robots that the tests of this folder share."""
+"""Robots shared by the tests of this folder."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jaxdyn.spatial import box, cylinder
 
 
 def body(k: float):
-    """A solid without symmetries, its centre away from the link's frame."""
+    """A solid without symmetries, with its centre of mass away from the link origin."""
     return box((0.1 + 0.02 * k, 0.2, 0.3), mass=1.0 + 0.1 * k).moved((0.05 * k, 0.1, -0.1))
 
 
@@ -27,8 +27,8 @@ def pendulum(lengths=(0.6, 0.4), density=2700.0) -> Model:
     return b.build()
 
 
-def branched(base=None) -> Model:
-    """Two branches of several joint types on a base, with a fixed link and a mimicking joint."""
+def branched_robot(base=None) -> Model:
+    """Two branches of several joint types on a base, with a fixed link and a mimic joint."""
     place = lambda k: {"translation": (0.1 * k, -0.2, 0.3), "rpy": (0.2 * k, 0.3, -0.1 * k)}
     b = ModelBuilder()
     b.add_link("base", "world", Free() if base is None else base, body(3), joint_name="root")
@@ -65,7 +65,7 @@ def efforts(model: Model, q, v, a):
 
 
 def neutral(model: Model):
-    """The configuration in which every joint is at its neutral."""
+    """The neutral configuration."""
     q = np.zeros(model.nq)
     for name in model.joint_names:
         view = model.joint(name)

@@ -1,4 +1,4 @@
-"""What the tests of the textbook descriptions share: bodies without symmetries and the library in one call."""
+"""Shared by the tests of the textbook descriptions: bodies without symmetries, evaluation, gradient checks."""
 
 import jax
 import jax.numpy as jnp
@@ -43,15 +43,15 @@ def homogeneous(rotation, translation) -> np.ndarray:
     return matrix
 
 
-def blend(model: Model):
-    """All numbers of a model in one: a derivative that this has, every function of the model has."""
+def combine_leaves(model: Model):
+    """A linear combination of all leaves of a model, whose derivative involves the derivative of every leaf."""
     leaves = [leaf.ravel() for leaf in jax.tree.leaves((model.links, model.placements, model.joints, model.frames))]
     numbers = jnp.concatenate(leaves)
     return numbers @ np.random.default_rng(9).standard_normal(numbers.size)
 
 
 def check_gradient(function, x, step=1e-6):
-    """The derivative of a scalar function against central differences; known numbers take the path of numpy."""
+    """The derivative of a scalar function against central differences, which evaluate the numpy path."""
     gradient = np.asarray(jax.jit(jax.grad(function))(jnp.asarray(x)))
     x = np.asarray(x, float)
     expected = np.empty_like(x)

@@ -1,4 +1,4 @@
-"""Assembling by name: what comes out, what is refused and in which words."""
+"""Assembly by name: numbering, views, derivatives, and the messages of invalid descriptions."""
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +10,12 @@ from jaxdyn.joints import Helical, Prismatic, Revolute, Spherical, Universal
 from jaxdyn.model import ModelBuilder
 from jaxdyn.spatial import Inertia, box, quaternion_to_matrix, sphere
 
-from ._robots import branched, efforts, pendulum, random_state
+from ._robots import branched_robot, efforts, pendulum, random_state
 
 Y = Revolute((0, 1, 0))
 
 
-def test_links_are_numbered_depth_first_whatever_the_order():
+def test_links_are_numbered_depth_first():
     b = ModelBuilder()
     b.add_link("finger", "hand", Y)
     b.add_link("hand", "arm", Y)
@@ -29,7 +29,7 @@ def test_links_are_numbered_depth_first_whatever_the_order():
 
 
 def test_views_by_name():
-    model = branched()
+    model = branched_robot()
     assert model.joint("root").q == slice(0, 7) and model.joint("root").v == slice(0, 6)
     assert isinstance(model.joint("b_joint").joint, Helical)
     np.testing.assert_allclose(model.joint("b_joint").joint.pitch, 0.2)
@@ -41,7 +41,7 @@ def test_views_by_name():
     np.testing.assert_allclose(model.properties.rest[model.joint("e_joint").q], [1, 0, 0, 0])
 
 
-def test_placements_given_in_three_ways_agree():
+def test_three_forms_of_a_rotation_agree():
     rpy = (0.0, 0.0, np.pi / 2)
     matrix = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
     quaternion = np.array([1.0, 0, 0, 1])
@@ -58,7 +58,7 @@ def start(name="arm", joint=Y, inertia=None, **given):
 
 
 ERRORS = {
-    "unknown parent": (lambda: start().add_link("hand", "amr", Y), "'hand' hangs on 'amr'.*'arm'"),
+    "unknown parent": (lambda: start().add_link("hand", "amr", Y), "'hand' has the unknown parent 'amr'.*'arm'"),
     "cycle": (
         lambda: start().add_link("x", "y", Y).add_link("y", "x", Y),
         r"\['x', 'y'\] form a cycle",
@@ -69,7 +69,7 @@ ERRORS = {
         lambda: start().add_link("hand", "arm", Y, joint_name="arm_joint"),
         "two joints are called 'arm_joint'",
     ),
-    "link called world": (lambda: start("world"), "'world' is the name"),
+    "link called world": (lambda: start("world"), "a link is called 'world'"),
     "negative mass": (lambda: start(inertia=sphere(1.0, mass=-1.0)), "'arm' has negative mass -1 kg"),
     "triangle inequality": (
         lambda: start(inertia=Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))),
@@ -160,34 +160,35 @@ ERRORS = {
             .add_mimic("y_joint", "x_joint")
             .add_mimic("x_joint", "arm_joint")
         ),
-        "its source 'x_joint' must have a coordinate of its own",
+        "its source 'x_joint' mimics a joint itself",
     ),
 }
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_is_wrong_is_named(name):
+def test_errors_name_the_link_or_joint(name):
     make, message = ERRORS[name]
     with pytest.raises(ModelError, match=message):
         make().build()
 
 
-def test_unknown_names_list_those_that_exist():
+def test_errors_of_unknown_names_list_the_existing_ones():
     model = pendulum()
     for find in (model.joint, model.link, model.frame_index):
         with pytest.raises(ModelError, match="no .* is called 'elbow'; this model has '"):
             find("elbow")
 
 
-def test_a_model_without_links_and_one_without_joints():
+def test_models_without_links_and_without_joints():
     empty = ModelBuilder().build()
     assert (empty.nq, empty.nv, empty.num_links) == (0, 0, 0)
     bench = ModelBuilder().add_link("bench", inertia=box((1, 1, 1), mass=3.0)).build()
     assert (bench.nq, bench.nv, bench.topology.bodies) == (0, 0, ())
 
 
-def test_the_derivative_reaches_the_edge_of_a_box():
-    """`Iyy + m d^2` of a box on a hinge, in the edge from which mass and inertia follow."""
+@pytest.mark.slow
+def test_derivative_with_respect_to_the_edge_of_a_box():
+    """`Iyy + m d^2` of a box on a hinge, as a function of the edge that determines mass and inertia."""
 
     def hinge_inertia(edge):
         b = ModelBuilder()
@@ -204,7 +205,7 @@ def test_the_derivative_reaches_the_edge_of_a_box():
     np.testing.assert_allclose(slope, rho * (0.7**2 + 0.3**2 / 12), rtol=1e-13)
 
 
-def test_precision_is_chosen_when_building():
+def test_precision_is_an_argument_of_build():
     single = start(inertia=sphere(0.1, mass=1.0)).build(jnp.float32)
     assert {x.dtype for x in jax.tree.leaves(single)} == {jnp.dtype(jnp.float32)}
     double = single.astype(jnp.float64)
@@ -212,8 +213,8 @@ def test_precision_is_chosen_when_building():
 
 
 @pytest.mark.slow
-def test_fixed_links_are_part_of_what_carries_them():
-    """A body of three rigidly joined links moves as one link with the sum of their inertias."""
+def test_links_behind_fixed_joints_are_merged_into_their_body():
+    """Three rigidly connected links have the dynamics of one link with the sum of their inertias."""
     parts = [box((0.1, 0.2, 0.3), mass=m) for m in (1.0, 2.0, 3.0)]
     b = ModelBuilder()
     b.add_link("arm", "world", Revolute((0.2, 1, 0.3)), parts[0], translation=(0.1, 0, 0))
@@ -239,12 +240,12 @@ def test_fixed_links_are_part_of_what_carries_them():
     np.testing.assert_allclose(efforts(model, *state), efforts(merged, *state), rtol=1e-12)
 
 
-def test_a_joint_that_nothing_gives_inertia_is_reported():
-    """Its row of the mass matrix is zero; a mass further out, or a rotor, makes it regular."""
-    note = [("joint arm_joint", "moves nothing that has mass: the mass matrix is singular")]
-    said = lambda builder: [(n.where, n.what) for n in builder.build().report]
-    assert said(start()) == note
-    assert said(start(armature=0.1)) == said(start(inertia=sphere(0.1, mass=1.0))) == []
-    assert said(start().add_link("tip", "arm", None, sphere(0.1, mass=1.0))) == []
-    assert said(start().add_note(*note[0])) == note
-    assert said(start().add_link("x", "world", Y, sphere(0.1, mass=1.0))) == note
+def test_joints_without_inertia_are_reported():
+    """Their row of the mass matrix is zero unless a descendant has mass, or the joint a rotor."""
+    note = [("joint arm_joint", "moves no mass and has no armature: the mass matrix is singular")]
+    notes = lambda builder: [(n.where, n.what) for n in builder.build().report]
+    assert notes(start()) == note
+    assert notes(start(armature=0.1)) == notes(start(inertia=sphere(0.1, mass=1.0))) == []
+    assert notes(start().add_link("tip", "arm", None, sphere(0.1, mass=1.0))) == []
+    assert notes(start().add_note(*note[0])) == note
+    assert notes(start().add_link("x", "world", Y, sphere(0.1, mass=1.0))) == note

@@ -1,4 +1,4 @@
-"""A model is a pytree of numbers: whatever is done to a leaf, every result follows."""
+"""A model is a pytree of numbers: leaves may be replaced, batched, differentiated and optimised."""
 
 import equinox as eqx
 import jax
@@ -9,10 +9,10 @@ import pytest
 
 from jaxdyn.dynamics import rnea
 
-from ._robots import branched, efforts, mass_matrix, neutral, pendulum, random_state
+from ._robots import branched_robot, efforts, mass_matrix, neutral, pendulum, random_state
 
 ARM = pendulum()
-TREE = branched()
+TREE = branched_robot()
 
 
 def numbers(model):
@@ -65,20 +65,20 @@ def test_a_batch_of_different_robots():
 
 
 @pytest.mark.slow
-def test_every_number_that_inverse_dynamics_reads_has_its_derivative():
-    """One directional derivative a leaf, against central differences."""
+def test_inverse_dynamics_is_differentiable_with_respect_to_every_leaf():
+    """One directional derivative per leaf against central differences."""
     state = random_state(TREE)
     weights = jnp.cos(jnp.arange(TREE.nv))
     value = jax.jit(lambda m: weights @ rnea(m, *state))
     gradient = numbers(jax.jit(jax.grad(value))(TREE))
     flat, structure = jax.tree.flatten(TREE)
-    silent = ("limits", "frames", "damping", "friction", "stiffness", "rest")
+    unused = ("limits", "frames", "damping", "friction", "stiffness", "rest")
     for k, (path, leaf) in enumerate(numbers(TREE).items()):
         name = jax.tree_util.keystr(path)
         direction = jnp.asarray(np.random.default_rng(k).normal(size=leaf.shape))
         if name.endswith("inertia"):
             direction = direction + jnp.swapaxes(direction, -1, -2)
-        if any(s in name for s in silent) or leaf.size == 0:
+        if any(s in name for s in unused) or leaf.size == 0:
             np.testing.assert_array_equal(gradient[path], 0)
             continue
         shifted = lambda h: value(
@@ -88,12 +88,12 @@ def test_every_number_that_inverse_dynamics_reads_has_its_derivative():
         expected = (8 * (shifted(h) - shifted(-h)) - (shifted(2 * h) - shifted(-2 * h))) / (12 * h)
         np.testing.assert_allclose(
             (gradient[path] * direction).sum(), expected, rtol=1e-8, atol=1e-8, err_msg=name
-        )  # what differences can resolve
+        )  # accuracy of the differences
         assert expected != 0, name
 
 
 @pytest.mark.slow
-def test_an_optimiser_moves_the_leaves():
+def test_an_optimiser_step_reduces_the_loss():
     """A gradient step by optax on masses brings the efforts closer to those of another robot."""
     state = random_state(ARM)
     target = efforts(pendulum(density=3000.0), *state)
@@ -101,12 +101,12 @@ def test_an_optimiser_moves_the_leaves():
     optimiser = optax.sgd(1e-4)
     before, grads = loss(ARM)
     updates, _ = optimiser.update(grads, optimiser.init(ARM), ARM)
-    moved = optax.apply_updates(ARM, updates)
-    assert moved.topology == ARM.topology
-    assert loss(moved)[0] < before
+    updated = optax.apply_updates(ARM, updates)
+    assert updated.topology == ARM.topology
+    assert loss(updated)[0] < before
 
 
-def test_one_trace_for_all_robots_of_a_topology():
+def test_one_trace_per_topology():
     traces = []
 
     @jax.jit
@@ -128,18 +128,18 @@ def test_armature_is_added_to_the_mass_matrix():
 
 
 @pytest.mark.slow
-def test_geared_coordinates_act_through_their_ratio():
-    """Doubling the ratio and halving what is driven by it leaves one term of the mass matrix as it was."""
+def test_inertia_of_a_mimic_joint_is_scaled_by_the_ratio():
+    """The diagonal of the mass matrix is a quadratic in the ratio with the mass of the mimic's link as coefficient."""
     q = neutral(TREE)
     d = TREE.joint("d_joint").v.start
     at = lambda ratio: mass_matrix(eqx.tree_at(lambda m: m.mimic.ratio, TREE, jnp.array([ratio])), q)[d, d]
-    # a quadratic in the ratio; its offset moves the joint, which slides along a straight line
+    # the joint is prismatic, so that its position does not enter
     second = (at(1.0) - 2 * at(0.0) + at(-1.0)) / 2
     np.testing.assert_allclose(second, TREE.link("f").mass, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32])
-def test_single_precision_agrees(dtype):
+def test_single_precision_agrees_with_double(dtype):
     state = random_state(ARM)
     single = efforts(ARM.astype(dtype), *(x.astype(dtype) for x in state))
     assert single.dtype == dtype

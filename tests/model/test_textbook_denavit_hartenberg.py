@@ -1,4 +1,4 @@
-"""Robots from Denavit-Hartenberg tables against the matrices of both conventions, multiplied out here."""
+"""Robots from Denavit-Hartenberg tables against the matrices of both conventions."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from jaxdyn._errors import ModelError
 from jaxdyn.model import DHRow, from_denavit_hartenberg, from_modified_denavit_hartenberg
 from jaxdyn.spatial import Pose
 
-from ._serial_truth import GRAVITY, blend, body, check_gradient, evaluate, homogeneous
+from ._serial_truth import GRAVITY, body, check_gradient, combine_leaves, evaluate, homogeneous
 
 ROWS = (
     DHRow(0.10, 0.3, 0.2, 0.4),
@@ -84,7 +84,7 @@ def _efforts(step, base, first, bodies, q, v, a):
     ("describe", "step", "first"),
     [(from_denavit_hartenberg, _classic, 0), (from_modified_denavit_hartenberg, _modified, 1)],
 )
-def test_frames_and_dynamics_are_those_of_the_table(describe, step, first):
+def test_frames_and_efforts_agree_with_the_table(describe, step, first):
     rng = np.random.default_rng(0)
     bodies = [body(rng, centered=False) for _ in ROWS]
     base, tool = _rot(1, 0.4) @ _trans(0, 0.3), _rot(0, -0.7) @ _trans(2, 0.2)
@@ -99,18 +99,20 @@ def test_frames_and_dynamics_are_those_of_the_table(describe, step, first):
         np.testing.assert_allclose(tau, _efforts(step, base, first, bodies, q, v, a), atol=1e-11)
 
 
-def test_derivatives_reach_every_parameter_of_a_row():
+def test_derivatives_with_respect_to_every_parameter_of_a_row():
     bodies = [body(np.random.default_rng(1), centered=False) for _ in ROWS]
     table = [tuple(row) for row in ROWS]
 
     def number(parameters):
         rows = [*table[:2], (*parameters, False), table[3]]
-        return blend(from_denavit_hartenberg(rows, bodies)) + blend(from_modified_denavit_hartenberg(rows, bodies))
+        return combine_leaves(from_denavit_hartenberg(rows, bodies)) + combine_leaves(
+            from_modified_denavit_hartenberg(rows, bodies)
+        )
 
     check_gradient(number, np.array(table[2][:4]))
 
 
-def test_properties_are_given_once_or_one_a_joint():
+def test_properties_are_numbers_or_one_per_joint():
     bodies = [body(np.random.default_rng(2), centered=False)] * 4
     model = from_denavit_hartenberg(ROWS, bodies, damping=0.3, armature=(1.0, 2.0, 3.0, 4.0), name="arm")
     np.testing.assert_array_equal(model.properties.damping, [0.3] * 4)
@@ -131,8 +133,8 @@ def test_wrong_counts_and_shapes_are_refused():
         from_denavit_hartenberg((), ())
 
 
-def test_the_identity_stays_exact():
-    """Poses are made of quaternions; a table of zeros is the identity without rounding."""
+def test_a_table_of_zeros_is_exactly_the_identity():
+    """Placements are quaternions; a table of zeros is the identity without rounding."""
     model = from_denavit_hartenberg([(0, 0, 0, 0)], [body(np.random.default_rng(3), centered=False)])
     np.testing.assert_array_equal(model.placements.rotation, [[1, 0, 0, 0]])
     np.testing.assert_array_equal(homogeneous(np.eye(3), model.placements.translation[0]), np.eye(4))

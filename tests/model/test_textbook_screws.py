@@ -9,26 +9,26 @@ from jaxdyn._errors import ModelError
 from jaxdyn.joints import Helical, Planar, Prismatic, Revolute
 from jaxdyn.model import from_screws, from_space_screws
 
-from ._serial_truth import GRAVITY, blend, body, check_gradient, evaluate, homogeneous
+from ._serial_truth import GRAVITY, body, check_gradient, combine_leaves, evaluate, homogeneous
 
 
-def _skew(w):
+def _cross_matrix(w):
     return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 
 def _bracket(screw):
     out = np.zeros((4, 4))
-    out[:3, :3], out[:3, 3] = _skew(screw[:3]), screw[3:]
+    out[:3, :3], out[:3, 3] = _cross_matrix(screw[:3]), screw[3:]
     return out
 
 
 def _adjoint(t):
     r, p = t[:3, :3], t[:3, 3]
-    return np.block([[r, np.zeros((3, 3))], [_skew(p) @ r, r]])
+    return np.block([[r, np.zeros((3, 3))], [_cross_matrix(p) @ r, r]])
 
 
 def _lie(v):
-    return np.block([[_skew(v[:3]), np.zeros((3, 3))], [_skew(v[3:]), _skew(v[:3])]])
+    return np.block([[_cross_matrix(v[:3]), np.zeros((3, 3))], [_cross_matrix(v[3:]), _cross_matrix(v[:3])]])
 
 
 def _random_pose(rng):
@@ -76,7 +76,7 @@ def _newton_euler(screws, homes, spatial, q, v, a):
     return frames[1:], tau
 
 
-def test_screws_in_link_frames_follow_exponentials_and_newton_euler():
+def test_body_screws_agree_with_exponentials_and_newton_euler():
     rng, screws, homes, spatial = _robot()
     tool = _random_pose(rng)
     model = from_screws(screws, homes, spatial, tool=tool, gravity=GRAVITY)
@@ -91,7 +91,7 @@ def test_screws_in_link_frames_follow_exponentials_and_newton_euler():
         np.testing.assert_allclose(tau, expected, atol=1e-10)
 
 
-def test_screws_in_the_world_follow_the_product_of_exponentials():
+def test_space_screws_agree_with_the_product_of_exponentials():
     rng, screws, homes, spatial = _robot(1)
     at_zero, before = [], np.eye(4)
     for home in homes:
@@ -130,24 +130,28 @@ def test_matrix_exponentials_of_negrean():
     product = np.eye(4)
     for link, (k, v, x, delta) in enumerate(zip(axes, columns, q, deltas, strict=True), 1):
         angle = x * delta
-        b = (np.eye(3) * x + _skew(k) * (1 - np.cos(angle)) + _skew(k) @ _skew(k) * (x - np.sin(angle))) @ v
-        product = product @ homogeneous(expm(_skew(k) * angle), b)
+        b = (
+            np.eye(3) * x
+            + _cross_matrix(k) * (1 - np.cos(angle))
+            + _cross_matrix(k) @ _cross_matrix(k) * (x - np.sin(angle))
+        ) @ v
+        product = product @ homogeneous(expm(_cross_matrix(k) * angle), b)
         np.testing.assert_allclose(poses[f"link{link}_com"], product @ home, atol=1e-12)
 
 
-def test_derivatives_reach_screws_homes_and_inertias():
+def test_derivatives_with_respect_to_screws_homes_and_inertias():
     _, screws, homes, spatial = _robot(3)
 
     def number(numbers):
         traced = [screws[0], numbers[:6], numbers[6:12], screws[3]]
         placed = [*homes[:3], jnp.asarray(homes[3]).at[:3, 3].add(numbers[12:15])]
         weights = [*spatial[:3], spatial[3] * numbers[15]]
-        return blend(from_screws(traced, placed, weights, joints=KINDS))
+        return combine_leaves(from_screws(traced, placed, weights, joints=KINDS))
 
     check_gradient(number, np.concatenate([screws[1], screws[2], np.zeros(3), np.ones(1)]))
 
 
-def test_what_is_no_screw_robot_is_refused():
+def test_invalid_screws_are_refused():
     _, screws, homes, spatial = _robot()
     skewed = np.array(spatial[0])
     skewed[0, 4] = skewed[4, 0] = 1.0

@@ -1,13 +1,13 @@
-"""The bookkeeping of trees against brute force, on random ones."""
+"""Topology tables (slots, ancestors, bodies, coordinates) of random trees against brute force."""
 
 import numpy as np
 import pytest
 
 from jaxdyn.joints import Fixed, Prismatic, Revolute, Spherical
 from jaxdyn.model import ModelBuilder
-from jaxdyn.model._topology import allocate_slots, ancestor_mask
+from jaxdyn.recursion._topology import allocate_slots, ancestor_mask
 
-from ._robots import branched
+from ._robots import branched_robot
 
 
 def random_tree(seed: int, bushy: float):
@@ -29,22 +29,22 @@ def random_tree(seed: int, bushy: float):
 TREES = [random_tree(seed, bushy) for seed in range(60) for bushy in (0.0, 0.2, 1.0)]
 
 
-def parent_found(slots, k, saved):
+def find_parent(slots, k, saved):
     return saved[slots.load[k]] if slots.load[k] >= 0 else k - 1
 
 
-def test_slots_hold_the_parent_when_it_is_needed():
+def test_slots_store_the_parent_until_its_last_child():
     for parents in TREES:
         slots = allocate_slots(parents)
         saved = {slots.root: -1}
         for k, parent in enumerate(parents):
-            assert parent_found(slots, k, saved) == parent
+            assert find_parent(slots, k, saved) == parent
             if slots.save[k] >= 0:
                 saved[slots.save[k]] = k
 
 
-def test_few_slots_are_needed():
-    """Never more than the branching nodes above some node; none along a chain."""
+def test_number_of_slots():
+    """At most the number of branching ancestors of a node; none in a chain."""
     for parents in TREES:
         slots = allocate_slots(parents)
         branching = {p for p in parents if parents.count(p) > 1}
@@ -55,7 +55,7 @@ def test_few_slots_are_needed():
     assert allocate_slots(()).count == 0
 
 
-def test_ancestors():
+def test_ancestor_mask():
     for parents in TREES[::9]:
         mask = ancestor_mask(parents)
         for k in range(len(parents)):
@@ -93,8 +93,8 @@ def test_bodies_and_coordinates_of_random_robots(seed):
         assert inside or (parent < 0 and t.body_parents[chain[k]] < 0) or (chain[parent] == t.body_parents[chain[k]])
 
 
-def test_mimics_have_no_coordinate_of_their_own():
-    model = branched()
+def test_mimic_joints_have_no_independent_coordinate():
+    model = branched_robot()
     t = model.topology
     assert (model.nq, t.full_nq) == (16, 17)
     assert model.joint("f_joint").q == model.joint("d_joint").q
@@ -104,5 +104,5 @@ def test_mimics_have_no_coordinate_of_their_own():
 
 
 def test_topologies_compare_and_hash_by_content():
-    one, other = branched().topology, branched().topology
+    one, other = branched_robot().topology, branched_robot().topology
     assert one is not other and one == other and hash(one) == hash(other)

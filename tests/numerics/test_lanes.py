@@ -1,4 +1,4 @@
-"""A kernel behaves as the plain function does, under every transformation and at every batch size."""
+"""A kernel agrees with the plain function under every transformation and at every batch size."""
 
 import jax
 import jax.numpy as jnp
@@ -33,11 +33,11 @@ def energy(fun):
     return scalar
 
 
-def summed(scalar):
+def sum_over_batch(scalar):
     return lambda a, x: jax.vmap(lambda y: scalar(a, y))(x).sum()
 
 
-def agree(result, expected):
+def assert_close(result, expected):
     close = lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
     jax.tree.map(close, result, expected)
 
@@ -46,7 +46,7 @@ TRANSFORMATIONS = {
     "one sample": lambda f: f(2.0, A, X[0]),
     "grad": lambda f: jax.grad(energy(f), (0, 1))(A, X[0]),
     "jvp": lambda f: jax.jvp(energy(f), (A, X[0]), (A, X[1])),
-    "jvp in one argument": lambda f: jax.jvp(lambda a: summed(energy(f))(a, X), (A,), (A,)),
+    "jvp in one argument": lambda f: jax.jvp(lambda a: sum_over_batch(energy(f))(a, X), (A,), (A,)),
     "jacfwd": lambda f: jax.jacfwd(energy(f), 1)(A, X[0]),
     "jacrev": lambda f: jax.jacrev(lambda x: f(2.0, A, x)["y"])(X[0]),
     "hessian": lambda f: jax.hessian(energy(f), (0, 1))(A, X[0]),
@@ -56,7 +56,7 @@ TRANSFORMATIONS = {
     "vmap over axis 1": lambda f: jax.vmap(lambda x: f(2.0, A, x), 1, -1)(X.T),
     "vmap of grad": lambda f: jax.vmap(jax.grad(energy(f), (0, 1)), (None, 0))(A, X),
     "vmap of hessian": lambda f: jax.vmap(jax.hessian(energy(f), (0, 1)), (None, 0))(A, X),
-    "grad of vmap": lambda f: jax.grad(summed(energy(f)), (0, 1))(A, X),
+    "grad of vmap": lambda f: jax.grad(sum_over_batch(energy(f)), (0, 1))(A, X),
     "grad of vmap of grad": lambda f: jax.grad(
         lambda a, x: jax.vmap(lambda y: jax.grad(energy(f), 1)(a, y))(x).sum(), (0, 1)
     )(A, X),
@@ -64,14 +64,14 @@ TRANSFORMATIONS = {
     "nested vmap, inner only": lambda f: jax.vmap(
         lambda a: jax.vmap(lambda x: energy(f)(a, x))(X[:27])
     )(NESTED[:, 0, :2]),
-    "vmap of grad of vmap": lambda f: jax.vmap(jax.grad(summed(energy(f)), (0, 1)), (None, 0))(A, NESTED),
-    "vmap of grad of vmap, all batched": lambda f: jax.vmap(jax.grad(summed(energy(f)), (0, 1)))(
+    "vmap of grad of vmap": lambda f: jax.vmap(jax.grad(sum_over_batch(energy(f)), (0, 1)), (None, 0))(A, NESTED),
+    "vmap of grad of vmap, all batched": lambda f: jax.vmap(jax.grad(sum_over_batch(energy(f)), (0, 1)))(
         jnp.ones((5, 2)), NESTED
     ),
 }  # fmt: skip
 
 
-#: nested further than what the other cases compile
+#: these cases nest transformations more deeply than the others
 LONG = (
     "hessian",
     "vmap of grad of vmap",
@@ -82,33 +82,34 @@ LONG = (
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in TRANSFORMATIONS]
+    "name", [pytest.param(name, marks=[pytest.mark.exhaustive] * (name in LONG)) for name in TRANSFORMATIONS]
 )
-def test_a_kernel_is_an_ordinary_function(name):
+def test_a_kernel_agrees_with_the_plain_function_under_transformations(name):
     transform = TRANSFORMATIONS[name]
     result, expected = jax.jit(lambda: (transform(wide), transform(plain)))()
-    agree(result, expected)
+    assert_close(result, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one sample", "grad", "vmap, one shared", "vmap of grad"])
 def test_a_kernel_runs_outside_jit(name):
     transform = TRANSFORMATIONS[name]
-    agree(transform(wide), transform(plain))
+    assert_close(transform(wide), transform(plain))
 
 
-def test_a_kernel_runs_without_compilation():
+def test_a_kernel_runs_with_jit_disabled():
     with jax.disable_jit():
         result = TRANSFORMATIONS["vmap of grad"](wide)
-    agree(result, TRANSFORMATIONS["vmap of grad"](plain))
+    assert_close(result, TRANSFORMATIONS["vmap of grad"](plain))
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 65, 135, 4096])
-def test_every_batch_size(size):
+def test_values_and_gradients_at_every_batch_size(size):
     x = jnp.asarray(np.random.default_rng(size).normal(size=(size, 3)))
-    both = lambda x: [jax.value_and_grad(summed(energy(f)), (0, 1))(A, x) for f in (wide, plain)]
+    both = lambda x: [jax.value_and_grad(sum_over_batch(energy(f)), (0, 1))(A, x) for f in (wide, plain)]
     (value, (da, dx)), (expected, (da_plain, dx_plain)) = jax.jit(both)(x)
     np.testing.assert_allclose(value, expected, rtol=1e-12)
-    np.testing.assert_allclose(da, da_plain, rtol=1e-11)  # summed over the batch in another order
+    np.testing.assert_allclose(da, da_plain, rtol=1e-11)  # sum_over_batch over the batch in another order
     np.testing.assert_allclose(dx, dx_plain, rtol=1e-12)
 
 
@@ -137,8 +138,9 @@ BODIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
-def test_whatever_a_kernel_contains(name):
+def test_kernels_of_many_primitives(name):
     body = BODIES[name]
     x, a = X[:130], jnp.array([1.0, 2.0, 3.0])
     wide = kernel(body)
@@ -151,10 +153,10 @@ def test_whatever_a_kernel_contains(name):
 
     plain = lambda a, x: tuple(y[..., 0] for y in body(None, a[:, None], x[:, None]))
     result, expected = jax.jit(lambda: (run(lambda a, x: wide(None, a, x)), run(plain)))()
-    agree(result, expected)
+    assert_close(result, expected)
 
 
-def test_a_pullback_of_its_own_is_used_and_differentiated():
+def test_a_custom_pullback_is_used_and_differentiated():
     called = []
 
     def pull(static, args, cts):
@@ -175,13 +177,13 @@ def test_a_pullback_of_its_own_is_used_and_differentiated():
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
-def test_lowers_for_every_platform(platform):
+def test_a_kernel_lowers_for_every_platform(platform):
     gradient = jax.jit(lambda a, x: jax.vmap(jax.grad(energy(wide), (0, 1)), (None, 0))(a, x))
     exported = jax.export.export(gradient, platforms=[platform])(A, X)
     assert exported.platforms == (platform,)
 
 
-def test_one_trace_a_shape():
+def test_one_trace_per_shape():
     traces = []
 
     def body(static, a, x):
@@ -203,7 +205,7 @@ def test_one_trace_a_shape():
     assert len(traces) == once
 
 
-def test_a_weak_argument_does_not_retrace():
+def test_a_weakly_typed_argument_does_not_retrace():
     traces = []
 
     def body(static, x):
@@ -218,15 +220,16 @@ def test_a_weak_argument_does_not_retrace():
     assert weak == strong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [256, 768, 4096])
-def test_many_results_are_padded_off_powers_of_two(size):
-    """Nine results, which at a power of two of samples would lie on the same cache sets; sums see no padding."""
+def test_batches_with_many_results_are_padded_off_powers_of_two(size):
+    """Nine results of a power of two of samples would share cache sets; padding does not enter sums."""
     powers = kernel(lambda _, a, x: tuple(a * x**k for k in range(1, 10)))
     x = jnp.asarray(np.random.default_rng(size).uniform(0.5, 1.5, size))
     for event_bytes in (80, 60_000, 1_000_000):
         lanes, blocks = _block_size(size, event_bytes, 9)
         assert 0 < lanes * blocks - size < size / 4 and lanes * blocks % ALIGNED and lanes % SUM_LANES == 0
         assert np.prod(_block_size(size, event_bytes, 7)) == size
-    agree(jax.jit(jax.vmap(lambda x: powers(None, 2.0, x)))(x), tuple(2 * x**k for k in range(1, 10)))
+    assert_close(jax.jit(jax.vmap(lambda x: powers(None, 2.0, x)))(x), tuple(2 * x**k for k in range(1, 10)))
     total = jax.jit(jax.grad(lambda a: sum(y.sum() for y in jax.vmap(lambda x: powers(None, a, x))(x))))(2.0)
-    agree(total, sum((x**k).sum() for k in range(1, 10)))
+    assert_close(total, sum((x**k).sum() for k in range(1, 10)))

@@ -1,4 +1,4 @@
-"""Random robots, and the same robots in other engines."""
+"""Random robots, and the same robots in other engines (Pinocchio and MuJoCo)."""
 
 from tests.oracles._mujoco import MujocoOracle as MujocoOracle
 from tests.oracles._mujoco import to_mujoco as to_mujoco

@@ -1,4 +1,4 @@
-"""Any model that MuJoCo can express, through an MJCF text made from its public leaves."""
+"""Models in MuJoCo, by an MJCF text from the public leaves of a model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ def _text(x) -> str:
 
 
 def _joints_of(joint, name: str) -> list[str]:
-    """MuJoCo composes the joints of one body in their order: universal joints are two hinges."""
+    """MJCF joints of one joint; MuJoCo composes the joints of one body in order: a universal joint is two hinges."""
     hinge = lambda k, axis: f'<joint name="{name}_{k}" type="hinge" axis="{_text(axis)}"/>'
     slide = lambda k, axis: f'<joint name="{name}_{k}" type="slide" axis="{_text(axis)}"/>'
     match joint:
@@ -108,13 +108,13 @@ class MujocoOracle:
         for view, rotation, translation in self._free():
             x = out[view.q].copy()
             rotation = np.asarray(rotation, float) / np.linalg.norm(rotation)
-            turned = np.zeros(4)
-            mujoco.mju_mulQuat(turned, rotation, x[:4])
-            out[view.q] = np.r_[np.asarray(translation) + _rotation(rotation) @ x[4:], turned]
+            product = np.zeros(4)
+            mujoco.mju_mulQuat(product, rotation, x[:4])
+            out[view.q] = np.r_[np.asarray(translation) + _rotation(rotation) @ x[4:], product]
         return out
 
     def tangent(self, q) -> np.ndarray:
-        """P."""
+        """The matrix P(q)."""
         out = np.eye(self.source.nv)
         for view, rotation, _ in self._free():
             world = _rotation(rotation) @ _rotation(np.asarray(q)[view.q][:4])
@@ -139,7 +139,7 @@ class MujocoOracle:
         return self.tangent(q).T @ (a - shift)
 
     def set(self, q, v):
-        """Puts MuJoCo into a state and evaluates it."""
+        """Sets the state of MuJoCo and evaluates it."""
         self.data.qpos[:] = self.q(q)
         self.data.qvel[:] = self.tangent(q) @ np.asarray(v, float)
         mujoco.mj_forward(self.model, self.data)
@@ -155,9 +155,9 @@ class MujocoOracle:
 
 
 def to_mujoco(model: Model) -> MujocoOracle:
-    """The same robot in MuJoCo, without contacts, limits, Coulomb friction and springs of ball joints."""
+    """The same robot in MuJoCo, without contacts, limits, Coulomb friction and springs of spherical joints."""
     if model.topology.mimics:
-        raise ValueError("mimicking joints are not converted")
+        raise ValueError("mimic joints are not converted")
     m = mujoco.MjModel.from_xml_string(_mjcf(model))
     ours = model.properties
     oracle = MujocoOracle(model, m, mujoco.MjData(m))

@@ -1,4 +1,4 @@
-"""Any model in Pinocchio, from its public leaves."""
+"""Models in Pinocchio, from the public leaves of a model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,13 +21,13 @@ from jaxdyn.model import Model
 
 
 def swap(six):
-    """Between angular-first and linear-first, along the last axis."""
+    """Exchanges angular-first and linear-first order along the last axis."""
     six = np.asarray(six)
     return np.concatenate([six[..., 3:], six[..., :3]], axis=-1)
 
 
 def se3(quaternion, translation) -> pin.SE3:
-    """A pose from a quaternion (scalar first, of any length) and a position."""
+    """A pose from a quaternion (scalar first, of any norm) and a position."""
     w, x, y, z = np.asarray(quaternion, float) / np.linalg.norm(quaternion)
     return pin.SE3(pin.Quaternion(w, x, y, z).toRotationMatrix(), np.asarray(translation, float))
 
@@ -113,7 +113,7 @@ class PinOracle:
         return self.tangent.T @ matrix @ self.tangent
 
     def mass_matrix(self, q) -> np.ndarray:
-        """The whole symmetric mass matrix."""
+        """The full symmetric mass matrix."""
         upper = np.triu(pin.crba(self.model, self.data, self.q(q)))
         return self.matrix_back(upper + np.triu(upper, 1).T)
 

@@ -1,4 +1,4 @@
-"""Random robots with every number away from special values."""
+"""Random robots without special values of any parameter."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -43,7 +43,7 @@ ALL_KINDS = (*PINOCCHIO_KINDS, "cylindrical", "custom", "free")
 
 
 def screw_with_a_twist(params, q):
-    """A pose that is no common joint: a turn about z by q0 + k q1, and a curved slide."""
+    """The pose of an uncommon joint: a rotation about z by q0 + k q1, and a curved translation."""
     angle = q[0] + params["k"] * q[1]
     s, c = jnp.sin(angle), jnp.cos(angle)
     zero, one = 0 * s, 1 + 0 * s
@@ -58,7 +58,7 @@ def random_rotation(rng) -> np.ndarray:
 
 
 def random_inertia(rng) -> Inertia:
-    """A body whose principal moments obey the triangle inequality strictly."""
+    """A body whose principal moments satisfy the triangle inequality strictly."""
     spread = rng.normal(size=(3, 3))
     second = 0.01 * spread @ spread.T
     inertia = np.trace(second) * np.eye(3) - second
@@ -103,7 +103,7 @@ def random_model(
 ) -> Model:
     """A tree of `num_joints` links called l0, l1, ...; each kind occurs once before any is repeated.
 
-    With probability `branching` a link hangs on one of the few before it instead of on the last one; with
+    With probability `branching` the parent of a link is one of the few links before it instead of the last one; with
     probability `fixed_fraction` its joint is fixed. `floating` makes the first joint a free one; `based` puts the
     first joint on a heavy link called base that is fixed to the world. Frames are called f0, f1, ...
     """
@@ -179,7 +179,7 @@ def random_state(model: Model, seed: int):
 
 
 def relative_error(got, want) -> float:
-    """Largest difference against the largest magnitude wanted."""
+    """Largest difference relative to the largest expected magnitude."""
     got, want = np.asarray(got, float), np.asarray(want, float)
     assert got.shape == want.shape, (got.shape, want.shape)
     if want.size == 0:

@@ -5,19 +5,19 @@ from collections.abc import Callable
 from jaxdyn import robots
 from jaxdyn.model import Model
 
-SHELF: dict[str, Callable[[], Model]] = {
+ROBOTS: dict[str, Callable[[], Model]] = {
     name: getattr(robots, name)
     for name in (
         "pendulum double_pendulum acrobot cart_pole two_tr scara stanford_arm puma560 ur5 panda humanoid quadruped "
         "five_link_biped walking_biped rimless_wheel four_bar slider_crank five_bar bricard delta"
     ).split()
 }
-SHELF["chain"] = lambda: robots.chain(10)
-SHELF["planar_chain"] = lambda: robots.planar_chain(10)
-SHELF["n_four_bar"] = lambda: robots.n_four_bar(2)
+ROBOTS["chain"] = lambda: robots.chain(10)
+ROBOTS["planar_chain"] = lambda: robots.planar_chain(10)
+ROBOTS["n_four_bar"] = lambda: robots.n_four_bar(2)
 CLOSED = ("four_bar", "slider_crank", "five_bar", "n_four_bar", "bricard", "delta")
 
-#: robots as functions of a few dimensions, and where to differentiate
+#: robots as functions of some dimensions, and the point of differentiation
 DIMENSIONS: dict[str, tuple[Callable[..., Model], tuple[float, ...]]] = {
     "pendulum": (robots.pendulum, (0.7, 1.2)),
     "double_pendulum": (lambda a, b, m: robots.double_pendulum((a, b), (1.0, m)), (0.7, 0.8, 1.2)),

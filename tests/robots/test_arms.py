@@ -1,4 +1,4 @@
-"""Arms against what is published of them: positions, the explicit model of the PUMA, a description of the UR5."""
+"""Arms against published data: positions, the explicit model of the PUMA, a description of the UR5."""
 
 import itertools
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 from jaxdyn import robots
 
-from ._pin import Placer
+from ._pin import PoseOracle
 
 # Armstrong, Khatib and Burdick 1986, tables A1 and A2: inertial constants I2 ... I23 and Im1 ... Im6 (kg m^2), gravity
 # constants g1 ... g5 (N m).
@@ -48,12 +48,12 @@ def _explicit_gravity(q):
     return np.array([0, G[0] * np.cos(q[1]) + G[2] * np.sin(q[1]) + third, third, 0, G[4] * s23, 0])
 
 
-def test_puma_follows_the_explicit_model_of_its_paper():
-    """To the three digits of its constants; M11 apart, whose I1 and I3 do not follow from the paper's own tables:
+def test_puma_agrees_with_the_explicit_model_of_armstrong():
+    """To the three digits of its constants, except M11, whose I1 and I3 disagree with the tables of the paper:
 
-    `I3 = Iyy2 - Ixx2 + m2 rx2^2 + (m3 + ... + m6) a2^2` is 1.60 kg m^2 by them, and 1.38 is printed.
+    `I3 = Iyy2 - Ixx2 + m2 rx2^2 + (m3 + ... + m6) a2^2` is 1.60 kg m^2 by the tables, but 1.38 is printed.
     """
-    place = Placer(robots.puma560())
+    place = PoseOracle(robots.puma560())
     oracle = place.oracle
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -70,14 +70,14 @@ def test_puma_follows_the_explicit_model_of_its_paper():
     np.testing.assert_allclose(m[0] - m[1], third, rtol=0.02)  # cos^2 q2 goes from 1 to 0 at q2 + q3 = 0
 
 
-def test_puma_at_its_published_home():
-    wrist = Placer(robots.puma560())(np.zeros(6), "link6_dh")
+def test_puma_wrist_at_the_home_position():
+    wrist = PoseOracle(robots.puma560())(np.zeros(6), "link6_dh")
     np.testing.assert_allclose(wrist[:3, 3], [0.4115, 0.1501, 0.4331], atol=1e-12)
     np.testing.assert_allclose(wrist[:3, :3], np.eye(3), atol=1e-12)
 
 
-def test_stanford_wrist_is_where_paul_has_it():
-    place = Placer(robots.stanford_arm())
+def test_stanford_wrist_agrees_with_paul():
+    place = PoseOracle(robots.stanford_arm())
     for q in np.random.default_rng(1).uniform(-1, 1, (5, 6)):
         s1, c1, s2, c2 = np.sin(q[0]), np.cos(q[0]), np.sin(q[1]), np.cos(q[1])
         expected = [c1 * s2 * q[2] - s1 * 0.154, s1 * s2 * q[2] + c1 * 0.154, c2 * q[2] + 0.412]
@@ -87,14 +87,14 @@ def test_stanford_wrist_is_where_paul_has_it():
         np.testing.assert_allclose(np.linalg.norm(reach), 0.263, rtol=1e-12)
 
 
-def test_stanford_arm_has_the_effective_inertias_quoted_of_it():
-    """Least and greatest `M_jj` over the poses, without a load, as quoted of Bejczy, JPL TM 33-669, 1974.
+def test_stanford_arm_has_the_quoted_effective_inertias():
+    """Smallest and largest `M_jj` over the poses, without a load, as quoted from Bejczy, JPL TM 33-669, 1974.
 
-    The report was not at hand. The greatest of joints 1 and 2 are those of a boom out by 1.121 m, which was chosen for
-    them; the least ones and the other joints involve no choice. Joint 6 is left out: 0.04 is quoted, twice ours.
+    The largest values of joints 1 and 2 are for a boom extended by 1.121 m, which is fitted to them; the other values
+    involve no fit. Joint 6 is not compared: 0.04 is quoted, twice ours.
     """
     least, greatest = (1.417, 3.590, 7.257, 0.108, 0.114), (6.176, 6.950, 7.257, 0.123, 0.114)
-    mass = Placer(robots.stanford_arm()).oracle.mass_matrix
+    mass = PoseOracle(robots.stanford_arm()).oracle.mass_matrix
     wrist = np.linspace(-np.pi / 2, np.pi / 2, 5)
     poses = itertools.product((0.0,), (0.0, np.pi / 2), (0.3048, 0.43, 1.121), 2 * wrist, wrist, (0.0,))
     found = np.array([np.diag(mass(np.array(q)))[:5] for q in poses])
@@ -108,9 +108,9 @@ def description():
     return pin.buildModelFromUrdf(str(folder / "urdf" / "ur5_robot.urdf"))
 
 
-def test_ur5_is_where_its_description_puts_it(description):
+def test_ur5_frames_agree_with_its_description(description):
     """The older description of ROS-Industrial: other link frames, the same joints, "base" and "tool0"."""
-    place, data = Placer(robots.ur5()), description.createData()
+    place, data = PoseOracle(robots.ur5()), description.createData()
     base, tool = (description.getFrameId(name) for name in ("base", "tool0"))
     for q in np.random.default_rng(2).uniform(-3, 3, (5, 6)):
         pin.framesForwardKinematics(description, data, q)
@@ -118,8 +118,8 @@ def test_ur5_is_where_its_description_puts_it(description):
         np.testing.assert_allclose(place(q, "tool"), expected, atol=1e-10)  # its angles have 12 digits
 
 
-def test_ur5_at_zero_is_stretched_out():
-    tool = Placer(robots.ur5())(np.zeros(6), "tool")[:3, 3]
+def test_ur5_is_stretched_out_at_zero():
+    tool = PoseOracle(robots.ur5())(np.zeros(6), "tool")[:3, 3]
     np.testing.assert_allclose(tool, [-0.425 - 0.39225, -0.10915 - 0.0823, 0.089159 - 0.09465], atol=1e-12)
 
 
@@ -144,8 +144,8 @@ def test_ur5_has_the_moments_of_inertia_of_its_description():
         np.testing.assert_allclose(abs(slender @ level), np.linalg.norm(level), rtol=1e-12)
 
 
-def test_scara_reaches_as_in_its_docstring():
-    place = Placer(robots.scara())
+def test_scara_forward_kinematics():
+    place = PoseOracle(robots.scara())
     for q in np.random.default_rng(3).uniform(-1, 1, (5, 4)):
         tool = place(q, "tool")
         both = q[0] + q[1]
@@ -159,14 +159,14 @@ def test_scara_reaches_as_in_its_docstring():
         np.testing.assert_allclose(weight, [0, 0, -9.81, 0], atol=1e-12)
 
 
-def test_scara_mass_matrix_of_the_level_joints():
-    """Two bars, with the quill as a weight at the second one's end."""
+def test_scara_mass_matrix_of_the_revolute_joints():
+    """Two bars, with the quill as a point mass at the end of the second."""
     (l1, l2), (m1, m2, m3), r = (0.325, 0.275), (6.0, 4.0, 1.0), 0.05
     q = np.array([0.3, 0.7, 0.1, -0.2])
     across = lambda mass, length: mass * (3 * r * r + length**2) / 12
     m22 = across(m2, l2) + m2 * l2**2 / 4 + m3 * l2**2 + m3 * (r / 3) ** 2 / 2
     m12 = m22 + (m2 * l2 / 2 + m3 * l2) * l1 * np.cos(q[1])
     m11 = across(m1, l1) + m1 * l1**2 / 4 + (m2 + m3) * l1**2 + 2 * m12 - m22
-    got = Placer(robots.scara()).oracle.mass_matrix(q)
+    got = PoseOracle(robots.scara()).oracle.mass_matrix(q)
     np.testing.assert_allclose(got[:2, :2], [[m11, m12], [m12, m22]], rtol=1e-12)
     np.testing.assert_allclose(got[2, 2], m3, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Kelly's walking biped: energy, feet, and what an impact of its swing foot leaves unchanged."""
+"""Kelly's walking biped: energy, feet, and conserved angular momenta in an impact of the swing foot."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ import numpy as np
 from jaxdyn import robots
 from jaxdyn.constraints import Holonomic, impulse
 
-from ._pin import Placer
+from ._pin import PoseOracle
 
 LINKS = ("stance_tibia", "stance_femur", "torso", "swing_femur", "swing_tibia")
 LENGTHS, MASSES = np.array([0.4, 0.4, 0.625, -0.4, -0.4]), np.array([3.2, 6.8, 20.0, 6.8, 3.2])
@@ -18,15 +18,15 @@ ALONG = np.array([0.4 - 0.128, 0.4 - 0.163, 0.425, -0.163, -0.128])
 BEFORE = {0: (), 1: (0,), 2: (0, 1), 3: (0, 1), 4: (0, 1, 3)}
 
 
-def _turned(angle, rate):
-    """Where a link that was upright points, in x and z, and the rate of that."""
+def _direction_and_rate(angle, rate):
+    """Direction of a link that is upright at zero, in x and z, and its rate."""
     return np.array([-np.sin(angle), np.cos(angle)]), -rate * np.array([np.cos(angle), np.sin(angle)])
 
 
 def closed_form(foot, foot_rate, r, w):
     """Origins and centres of all links and their rates, `(5, 2)` each, and the same of the swing foot."""
     q, dq = np.cumsum(r), np.cumsum(w)
-    links = [_turned(a, b) for a, b in zip(q, dq, strict=True)]
+    links = [_direction_and_rate(a, b) for a, b in zip(q, dq, strict=True)]
 
     def place(before, k, distance):
         legs = [(LENGTHS[i], links[i]) for i in before] + [(distance, links[k])]
@@ -38,15 +38,15 @@ def closed_form(foot, foot_rate, r, w):
 
 
 def angular_momentum(about, links, centers, dq):
-    """Of some links about a point, anticlockwise with x to the right and z up."""
+    """Angular momentum of some links about a point, anticlockwise with x to the right and z up."""
     arms = [(MASSES[k], centers[k][0] - about, centers[k][1], INERTIAS[k] * dq[k]) for k in links]
     return sum(m * (d[0] * v[1] - d[1] * v[0]) + spin for m, d, v, spin in arms)
 
 
-def test_energy_and_feet_of_the_closed_form():
+def test_energy_and_feet_agree_with_the_closed_form():
     rng = np.random.default_rng(0)
     for floating in (False, True):
-        place = Placer(robots.walking_biped(floating=floating))
+        place = PoseOracle(robots.walking_biped(floating=floating))
         for _ in range(3):
             q, v = rng.standard_normal((2, place.model.nq))
             foot, rate = (x[:2] if floating else np.zeros(2) for x in (q, v))
@@ -64,8 +64,8 @@ def test_energy_and_feet_of_the_closed_form():
             np.testing.assert_allclose(place(q, "swing_foot")[[0, 2], 3], swing[0], atol=1e-13)
 
 
-def test_an_impact_of_the_swing_foot_keeps_angular_momentum():
-    """About the foot, of the whole; about each joint, of the links beyond it (Kelly 2017, appendix)."""
+def test_an_impact_of_the_swing_foot_conserves_angular_momentum():
+    """Of the whole robot about the foot, and of the outer links about each joint (Kelly 2017, appendix)."""
     model = robots.walking_biped(floating=True)
     end = jnp.array([0.0, 0.0, -0.4])
 

@@ -1,4 +1,4 @@
-"""The human figure: counts, measures, symmetry, and derivatives in its dimensions."""
+"""The humanoid: counts, measures, symmetry, and derivatives with respect to its dimensions."""
 
 import jax
 import jax.numpy as jnp
@@ -15,14 +15,14 @@ def model():
     return humanoid()
 
 
-def test_counts(model):
+def test_numbers_of_coordinates_and_links(model):
     assert (model.nq, model.nv, model.num_links) == (39, 38, 33)
     for part, joints in {"hip": 6, "knee": 2, "ankle": 4, "waist": 3, "neck": 3, "shoulder": 6}.items():
         assert sum(part in name for name in model.joint_names) == joints
     assert sum("elbow" in name or "wrist" in name for name in model.joint_names) == 8
 
 
-def test_mass_and_height_are_those_asked_for():
+def test_mass_and_height_are_those_of_the_arguments():
     for height, mass in ((1.741, 73.0), (1.60, 55.0)):
         model = humanoid(height, mass)
         q = neutral(model)
@@ -31,7 +31,7 @@ def test_mass_and_height_are_those_asked_for():
         np.testing.assert_allclose(heights[0] - heights[1], height, rtol=1e-12)
 
 
-def test_centre_of_mass_is_at_the_height_of_a_standing_person(model):
+def test_height_of_the_centre_of_mass(model):
     """About 56 per cent of the stature (Winter, chapter 4), and in the plane of symmetry."""
     q = neutral(model)
     com = np.asarray(center_of_mass(model, q) - frame_pose(model, q, "left_sole").translation)
@@ -39,7 +39,7 @@ def test_centre_of_mass_is_at_the_height_of_a_standing_person(model):
     np.testing.assert_allclose(center_of_mass(model, q)[1], 0, atol=1e-14)
 
 
-def test_equal_coordinates_of_left_and_right_are_mirror_images(model):
+def test_equal_left_and_right_coordinates_are_mirror_images(model):
     q = np.array(neutral(model))
     rng = np.random.default_rng(0)
     for name in model.joint_names:
@@ -64,21 +64,21 @@ def test_equal_coordinates_of_left_and_right_are_mirror_images(model):
         ("wrist_flexion", "fingertip", 1, -1),
     ],
 )
-def test_joints_turn_the_way_they_are_named(model, joint, frame, axis, sign):
+def test_directions_of_positive_rotation(model, joint, frame, axis, sign):
     q = neutral(model)
     bent = q.at[model.joint(f"left_{joint}").q].set(0.5)
     move = frame_pose(model, bent, f"left_{frame}").translation - frame_pose(model, q, f"left_{frame}").translation
     assert sign * move[axis] > 0.05
 
 
-def test_inertias_belong_to_bodies(model):
+def test_inertias_are_physical(model):
     for name in model.link_names:
         low, mid, high = np.linalg.eigvalsh(model.link(name).inertia)
         assert 0 < low and low + mid > high * (1 - 1e-12)
 
 
 @pytest.mark.slow
-def test_a_length_is_differentiable():
+def test_derivative_with_respect_to_a_length():
     def drop(thigh):
         model = humanoid(lengths={"thigh": thigh})
         return frame_pose(model, neutral(model), "left_sole").translation[2], model.links.inertia
@@ -90,6 +90,6 @@ def test_a_length_is_differentiable():
     assert not inertia[humanoid().link_index("head")].any()
 
 
-def test_an_unknown_length_is_refused_by_name():
+def test_unknown_lengths_are_refused():
     with pytest.raises(ModelError, match=r"tail.*thigh"):
         humanoid(lengths={"tail": 0.3})

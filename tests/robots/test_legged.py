@@ -1,4 +1,4 @@
-"""Walkers against a public description, the kinetic energy of their authors, and an impact."""
+"""Legged robots against a public description, published kinetic energies, and an impact."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pytest
 
 from jaxdyn import robots
 
-from ._pin import Placer
+from ._pin import PoseOracle
 
 
 @pytest.fixture(scope="module")
@@ -17,8 +17,8 @@ def description():
     return pin.buildModelFromUrdf(str(folder / "robots" / "solo12.urdf"), pin.JointModelFreeFlyer())
 
 
-def test_quadruped_is_its_description(description):
-    place, data = Placer(robots.quadruped()), description.createData()
+def test_quadruped_agrees_with_its_description(description):
+    place, data = PoseOracle(robots.quadruped()), description.createData()
     order = [description.joints[description.getJointId(name)].idx_q for name in description.names[2:]]
     assert [name for name in place.model.joint_names if not name.endswith(("ankle", "base_joint"))] == list(
         description.names[2:]
@@ -38,10 +38,10 @@ def test_quadruped_is_its_description(description):
             np.testing.assert_allclose(place(q, f"{leg}_foot"), foot, atol=1e-13)
 
 
-def test_biped_has_the_kinetic_energy_of_its_authors():
-    """Of each link `1/2 m |v|^2 + m v . (w x c) + 1/2 I w^2`, with v and I at the joint that carries it."""
+def test_biped_has_the_kinetic_energy_of_the_authors_program():
+    """Of each link `1/2 m |v|^2 + m v . (w x c) + 1/2 I w^2`, with v and I at its joint."""
     lengths, masses, centers, inertias = (0.63, 0.4, 0.4), (12.0, 6.8, 3.2), (0.24, 0.11, 0.24), (1.33, 0.47, 0.20)
-    place = Placer(robots.five_link_biped())
+    place = PoseOracle(robots.five_link_biped())
     rng = np.random.default_rng(1)
     down = lambda angle: np.array([-np.sin(angle), -np.cos(angle)])  # in x and z, turned about y
     rate = lambda angle: np.array([-np.cos(angle), np.sin(angle)])
@@ -69,10 +69,10 @@ def test_biped_has_the_kinetic_energy_of_its_authors():
 
 
 @pytest.mark.parametrize("inertia", [0.02, 0.3])
-def test_rimless_wheel_keeps_the_share_of_mcgeer_at_a_touchdown(inertia):
+def test_energy_of_the_rimless_wheel_after_a_touchdown_agrees_with_mcgeer(inertia):
     """A plastic impact on the next spoke, by projection with the mass matrix."""
     spokes, length, mass = 8, 1.3, 2.0
-    place = Placer(robots.rimless_wheel(spokes, length, mass, inertia))
+    place = PoseOracle(robots.rimless_wheel(spokes, length, mass, inertia))
     between = 2 * np.pi / spokes
     q = np.array([0.0, 0.0, between / 2])  # both spokes touch
     tips = [place(q, f"tip{k}")[[0, 2], 3] for k in (0, 1)]
@@ -89,6 +89,6 @@ def test_rimless_wheel_keeps_the_share_of_mcgeer_at_a_touchdown(inertia):
     np.testing.assert_allclose(share, ((np.cos(between) + ratio) / (1 + ratio)) ** 2, rtol=1e-12)
 
 
-def test_a_wheel_needs_spokes():
-    with pytest.raises(ValueError, match="at least three spokes"):
+def test_too_few_spokes_are_refused():
+    with pytest.raises(ValueError, match="expected at least 3"):
         robots.rimless_wheel(2)

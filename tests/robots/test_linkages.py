@@ -1,4 +1,4 @@
-"""Closed mechanisms: they are assembled at zero, move as they should, and say when they cannot be built."""
+"""Closed-loop mechanisms: assembly at zero, closed forms of their motion, and errors."""
 
 import numpy as np
 import pinocchio as pin
@@ -9,36 +9,36 @@ from jaxdyn import robots
 from jaxdyn._errors import ModelError
 from tests.oracles import to_pinocchio
 
-from ._pin import Placer
-from ._shelf import CLOSED, DIMENSIONS, SHELF
+from ._pin import PoseOracle
+from ._shelf import CLOSED, DIMENSIONS, ROBOTS
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_closures_hold_at_zero(name):
-    model = SHELF[name]()
+def test_closures_are_satisfied_at_zero(name):
+    model = ROBOTS[name]()
     assert model.closures
-    np.testing.assert_allclose(Placer(model).gaps(np.zeros(model.nq)), 0, atol=1e-14)
+    np.testing.assert_allclose(PoseOracle(model).residuals(np.zeros(model.nq)), 0, atol=1e-14)
     if name in DIMENSIONS:
         robot, at = DIMENSIONS[name]
         for scale in (0.9, 1.1):
-            place = Placer(robot(at[0] * scale, *at[1:]))
-            np.testing.assert_allclose(place.gaps(np.zeros(model.nq)), 0, atol=1e-14)
+            place = PoseOracle(robot(at[0] * scale, *at[1:]))
+            np.testing.assert_allclose(place.residuals(np.zeros(model.nq)), 0, atol=1e-14)
 
 
 @pytest.mark.parametrize(
     ("name", "free"),
     [("four_bar", 1), ("slider_crank", 1), ("five_bar", 2), ("n_four_bar", 1), ("bricard", 1), ("delta", 3)],
 )
-def test_degrees_of_freedom_left_by_the_closures(name, free):
-    model = SHELF[name]()
-    assert model.nv - Placer(model).rank(np.zeros(model.nq)) == free
+def test_degrees_of_freedom_with_closures(name, free):
+    model = ROBOTS[name]()
+    assert model.nv - PoseOracle(model).rank(np.zeros(model.nq)) == free
 
 
-def _closed(place, driven):
-    """The configuration with its first coordinates given that is reached from zero with closed loops."""
+def _close_loops(place, driven):
+    """The closed configuration with given first coordinates that is continuously reached from zero."""
     x = np.zeros(place.model.nq - len(driven))
     for share in np.linspace(0.1, 1.0, 10):
-        gaps = lambda x: place.gaps(np.r_[share * np.asarray(driven), x])  # noqa: B023
+        gaps = lambda x: place.residuals(np.r_[share * np.asarray(driven), x])  # noqa: B023
         for _ in range(6):  # Gauss-Newton, since the gaps have more rows than are independent
             jacobian = np.array([(gaps(x + h) - gaps(x - h)) / 2e-6 for h in 1e-6 * np.eye(len(x))]).T
             x = x - np.linalg.lstsq(jacobian, gaps(x), rcond=1e-6)[0]
@@ -46,56 +46,56 @@ def _closed(place, driven):
     return np.r_[driven, x]
 
 
-def test_four_bar_follows_freudenstein():
+def test_four_bar_satisfies_freudensteins_equation():
     """`k1 cos(rocker) - k2 cos(crank) + k3 = cos(crank - rocker)`, with the angles to the ground."""
     g, a, b, c = lengths = (1.10, 0.5, 1.20, 0.75)
-    place = Placer(robots.four_bar(lengths, crank=1.0))
+    place = PoseOracle(robots.four_bar(lengths, crank=1.0))
     for turn in (0.0, 0.6, -0.8):
-        q = _closed(place, [turn])
+        q = _close_loops(place, [turn])
         rocker = place(q, "rocker")
         psi, phi = np.arctan2(rocker[1, 0], rocker[0, 0]), 1.0 + turn
         k1, k2, k3 = g / a, g / c, (g * g + a * a - b * b + c * c) / (2 * a * c)
         np.testing.assert_allclose(k1 * np.cos(psi) - k2 * np.cos(phi) + k3, np.cos(phi - psi), atol=1e-10)
 
 
-def test_slider_of_the_slider_crank():
+def test_slider_position_of_the_slider_crank():
     r, l, start = 0.2, 0.5, 1.0
-    place = Placer(robots.slider_crank((r, l), crank=start))
+    place = PoseOracle(robots.slider_crank((r, l), crank=start))
     for turn in (0.0, 0.9, 2.0):
-        q = _closed(place, [turn])
+        q = _close_loops(place, [turn])
         t = start + turn
         np.testing.assert_allclose(
             place(q, "slider")[:3, 3], [r * np.cos(t) + np.sqrt(l**2 - (r * np.sin(t)) ** 2), 0, 0], atol=1e-10
         )
 
 
-def test_five_bar_meets_above():
-    place = Placer(robots.five_bar())
+def test_rods_of_the_five_bar_meet_above():
+    place = PoseOracle(robots.five_bar())
     tool = place(np.zeros(4), "tool")[:3, 3]
     np.testing.assert_allclose(tool[0], 0.15, atol=1e-14)
     across = 0.3 + 2 * 0.25 * np.cos(np.pi / 3)
     np.testing.assert_allclose(tool[1], 0.25 * np.sin(np.pi / 3) + np.sqrt(0.4**2 - (across / 2) ** 2), rtol=1e-13)
 
 
-def test_n_four_bar_is_the_benchmark():
-    """Upright at the start, and with a rank that drops where all bars are in line."""
+def test_n_four_bar_starts_as_the_benchmark():
+    """Upright at the start, with a lower rank where all bars are collinear."""
     model = robots.n_four_bar(2)
     assert model.num_links == 5
     np.testing.assert_allclose(model.links.mass, 1.0)
-    place = Placer(model)
+    place = PoseOracle(model)
     for k in range(3):
         np.testing.assert_allclose(place(np.zeros(5), f"B{k}")[:3, 3], [k, 1, 0], atol=1e-14)
     upright = {"bar0", "bar1", "bar2"}
     turn = lambda angle: np.array([-angle if name in upright else angle for name in model.link_names])
     for angle in (0.3, 1.0):
-        np.testing.assert_allclose(place.gaps(turn(angle)), 0, atol=1e-14)
+        np.testing.assert_allclose(place.residuals(turn(angle)), 0, atol=1e-14)
         np.testing.assert_allclose(place(turn(angle), "B0")[:3, 3], [np.sin(angle), np.cos(angle), 0], atol=1e-14)
         assert place.rank(turn(angle)) == 4
     assert place.rank(turn(np.pi / 2)) == 2  # n + 1 degrees of freedom of 2 n + 1 joints
 
 
-def test_n_four_bar_moves_as_the_benchmark():
-    """Its bars stay parallel, so that `3 th'' = 3.5 g sin th`; at 10 s it is where the library of benchmarks has it."""
+def test_n_four_bar_motion_agrees_with_the_benchmark():
+    """The bars stay parallel, so that `3 th'' = 3.5 g sin th`; position at 10 s as in the benchmark library."""
     model = robots.n_four_bar(2)
     oracle = to_pinocchio(model)
     v = np.array([-1.0 if name.startswith("bar") else 1.0 for name in model.link_names])
@@ -111,9 +111,9 @@ def test_n_four_bar_moves_as_the_benchmark():
     np.testing.assert_allclose(velocity, [1.4230514702, -0.4948688455], atol=1e-7)
 
 
-def test_bricard_is_the_benchmark():
+def test_bricard_agrees_with_the_benchmark():
     model = robots.bricard()
-    place = Placer(model)
+    place = PoseOracle(model)
     corners = [(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1)]
     for k, corner in enumerate(corners, 1):
         pose = place(np.zeros(5), f"bar{k}")
@@ -124,15 +124,15 @@ def test_bricard_is_the_benchmark():
     np.testing.assert_array_equal(place(np.zeros(5), "P3")[:3, 3], corners[2])
     moments = np.linalg.eigvalsh(model.link("bar2").inertia)
     np.testing.assert_allclose(moments, [0.02 / 12, 1.01 / 12, 1.01 / 12], rtol=1e-12)
-    q = _closed(place, [0.2])
+    q = _close_loops(place, [0.2])
     assert place.rank(np.zeros(5)) == place.rank(q) == 4
 
 
-def test_delta_reaches_where_its_rods_do():
-    """The platform is at the distance of the rods from all elbows, wherever the arms are."""
+def test_delta_platform_is_one_rod_length_from_all_elbows():
+    """For all arm angles."""
     model = robots.delta()
-    place = Placer(model)
-    q = _closed(place, [0.2, -0.1, 0.3])
+    place = PoseOracle(model)
+    q = _close_loops(place, [0.2, -0.1, 0.3])
     middle = place(q, "platform")[:3, 3]
     for k in range(3):
         turn = 2 * np.pi * k / 3
@@ -159,27 +159,27 @@ def _arm_angles(platform, radii, lengths):
     return np.array(angles)
 
 
-def test_delta_has_the_inverse_kinematics_of_its_closed_form():
-    """With these angles its closures hold, wherever the platform is within reach."""
-    place = Placer(robots.delta())
+def test_delta_inverse_kinematics_agree_with_the_closed_form():
+    """With the angles of the closed form the closures are satisfied for all platform positions within reach."""
+    place = PoseOracle(robots.delta())
     home = place(np.zeros(6), "platform")[:3, 3]
     np.testing.assert_allclose(_arm_angles(home, (0.2, 0.05), (0.3, 0.8)), 0.5, rtol=1e-12)
     for move in ([0.1, 0.0, 0.05], [-0.15, 0.2, -0.1], [0.02, -0.3, 0.1]):
         arms = _arm_angles(home + move, (0.2, 0.05), (0.3, 0.8)) - 0.5
         assert np.abs(arms).max() > 0.1
-        np.testing.assert_allclose(place.gaps(np.r_[arms, move]), 0, atol=1e-12)
+        np.testing.assert_allclose(place.residuals(np.r_[arms, move]), 0, atol=1e-12)
 
 
 def test_delta_has_the_shared_masses_of_codourey():
-    """Half of each parallelogram's mass at the end of its arm, the other half on the platform; bars are slender."""
-    place = Placer(robots.delta())
+    """Half of each parallelogram's mass at the end of its arm, the other half on the platform."""
+    place = PoseOracle(robots.delta())
     m = place.oracle.mass_matrix(np.array([0.2, -0.1, 0.3, 0.1, 0.0, -0.1]))
     np.testing.assert_allclose(m[:3, :3], (1.0 / 3 + 0.3 / 2) * 0.3**2 * np.eye(3), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(m[3:, 3:], (0.5 + 3 * 0.3 / 2) * np.eye(3), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(m[:3, 3:], 0, atol=1e-14)
 
 
-def test_what_cannot_be_assembled_is_refused():
+def test_dimensions_that_cannot_be_assembled_are_refused():
     with pytest.raises(ModelError, match="four-bar linkage cannot be assembled"):
         robots.four_bar((3.0, 0.5, 1.2, 0.75))
     with pytest.raises(ModelError, match="slider-crank cannot be assembled"):
@@ -188,5 +188,5 @@ def test_what_cannot_be_assembled_is_refused():
         robots.five_bar((2.0, 0.25, 0.4))
     with pytest.raises(ModelError, match="delta robot cannot be assembled"):
         robots.delta((1.0, 0.05))
-    with pytest.raises(ValueError, match="at least one loop"):
+    with pytest.raises(ValueError, match="expected at least 1 loop"):
         robots.n_four_bar(0)

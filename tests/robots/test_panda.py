@@ -1,4 +1,4 @@
-"""The 7-joint arm against the numbers of its maker, and against what others made of the same sources."""
+"""The Panda against the manufacturer's numbers, and against other transcriptions of the same sources."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from jaxdyn.dynamics import mass_matrix, rnea
 from jaxdyn.kinematics import frame_pose, total_mass
 from jaxdyn.robots import panda
 
-from ._pin import Placer
+from ._pin import PoseOracle
 
-# Mass, centre of mass and `xx yy zz xy xz yz` of the links as MuJoCo Menagerie has them (franka_emika_panda/
-# panda_nohand.xml): another transcription, by way of Franka's ROS package.
+# Mass, centre of mass and `xx yy zz xy xz yz` of the links in MuJoCo Menagerie (franka_emika_panda/panda_nohand.xml),
+# another transcription, from Franka's ROS package.
 MENAGERIE = (
     (4.970684, (0.003875, 0.002081, -0.04762), (0.70337, 0.70661, 0.0091170, -0.000139, 0.0067720, 0.019169)),
     (0.646926, (-0.003141, -0.02872, 0.003495), (0.0079620, 2.8110e-2, 2.5995e-2, -3.925e-3, 1.0254e-2, 7.04e-4)),
@@ -31,7 +31,7 @@ def model():
     return panda()
 
 
-def test_counts(model):
+def test_numbers_of_coordinates_and_names(model):
     assert (model.nq, model.nv, model.num_links) == (7, 7, 7)
     assert model.joint_names == tuple(f"joint{k}" for k in range(1, 8))
     assert model.frame_names == ("flange", "hand_tcp")
@@ -42,7 +42,7 @@ def test_masses(model):
     np.testing.assert_allclose(total_mass(panda(hand=True)), 16.792132, rtol=1e-12)
 
 
-def test_flange_at_zero_is_where_the_drawing_has_it(model):
+def test_flange_at_zero_agrees_with_the_drawing(model):
     flange = frame_pose(model, jnp.zeros(7), "flange")
     np.testing.assert_allclose(flange.translation, [0.088, 0, 0.333 + 0.316 + 0.384 - 0.107], atol=1e-12)
     np.testing.assert_allclose(flange.rotation, np.diag([1.0, -1.0, -1.0]), atol=1e-12)
@@ -56,15 +56,15 @@ def test_hand_in_the_ready_pose(model):
     np.testing.assert_allclose(tcp.rotation, np.diag([1.0, -1.0, -1.0]), atol=1e-12)
 
 
-def test_wrist_of_the_stretched_arm(model):
-    """Both halves of the arm in one line: the elbow's offset of 0.0825 m counts on either side."""
+def test_wrist_of_the_extended_arm(model):
+    """Both halves of the arm are collinear; the elbow offset of 0.0825 m counts on either side."""
     elbow = -np.arctan2(0.0825, 0.316) - np.arctan2(0.0825, 0.384)
     wrist = frame_pose(model, jnp.zeros(7).at[3].set(elbow), "link6").translation
     reach = np.linalg.norm(np.asarray(wrist) - [0, 0, 0.333])
     np.testing.assert_allclose(reach, np.hypot(0.316, 0.0825) + np.hypot(0.384, 0.0825), rtol=1e-12)
 
 
-def test_mass_matrix_is_positive_over_the_range_of_the_joints(model):
+def test_mass_matrix_is_positive_definite_within_the_limits(model):
     rng = np.random.default_rng(0)
     lower, upper = np.asarray(model.limits.lower), np.asarray(model.limits.upper)
     assert (lower < upper).all()
@@ -74,7 +74,7 @@ def test_mass_matrix_is_positive_over_the_range_of_the_joints(model):
 
 
 def test_gravity_torques_of_the_ready_pose(model):
-    """The elbow carries most, the first joint nothing, and all are far from their limits."""
+    """Largest at joint 4, zero at the first joint, and all far below the limits."""
     ready = jnp.array([0, -np.pi / 4, 0, -3 * np.pi / 4, 0, np.pi / 2, np.pi / 4])
     tau = np.asarray(rnea(model, ready, jnp.zeros(7), jnp.zeros(7)))
     np.testing.assert_allclose(tau[0], 0, atol=1e-12)
@@ -82,7 +82,7 @@ def test_gravity_torques_of_the_ready_pose(model):
     assert (np.abs(tau) < 0.3 * np.asarray(model.limits.effort)).all()
 
 
-def test_bodies_are_those_of_the_menagerie(model):
+def test_inertias_agree_with_the_menagerie(model):
     for k, (mass, com, (xx, yy, zz, xy, xz, yz)) in enumerate(MENAGERIE):
         assert float(model.links.mass[k]) == mass
         np.testing.assert_array_equal(model.links.com[k], com)
@@ -91,13 +91,13 @@ def test_bodies_are_those_of_the_menagerie(model):
 
 @pytest.fixture(scope="module")
 def description():
-    """Franka's own description, whose bodies are other estimates, with its hand."""
+    """Franka's own description with the hand; its inertias are other estimates."""
     folder = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots" / "panda_description"
     return pin.buildModelFromUrdf(str(folder / "urdf" / "panda.urdf"))
 
 
-def test_frames_and_limits_are_those_of_the_description(model, description):
-    place, data = Placer(model), description.createData()
+def test_frames_and_limits_agree_with_the_description(model, description):
+    place, data = PoseOracle(model), description.createData()
     np.testing.assert_allclose(description.lowerPositionLimit[:7], model.limits.lower, atol=1e-4)
     np.testing.assert_allclose(description.upperPositionLimit[:7], model.limits.upper, atol=1e-4)
     np.testing.assert_array_equal(description.effortLimit[:7], model.limits.effort)

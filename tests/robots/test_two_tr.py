@@ -22,7 +22,7 @@ def _state(seed):
 
 
 def _acceleration_energy(v, a, q, turning):
-    """Equation 38; `turning` is what stands in its second line in place of a_3."""
+    """Equation 38; `turning` replaces a_3 in its second line."""
     m1, m2, m3 = MASSES
     lines = (
         0.5 * (m1 + m2 + m3) * a[0] ** 2
@@ -37,22 +37,22 @@ def _acceleration_energy(v, a, q, turning):
     return sum(lines)
 
 
-def test_jacobian_is_equation_36(model):
-    """Columns of `J` in frame {0}, angular half first here; the end frame {3} is on the turning axis."""
+def test_jacobian_agrees_with_equation_36(model):
+    """Columns of `J` in frame {0}, angular half first; the end frame {3} is on the axis of joint 3."""
     expected = np.zeros((6, 3))
     expected[3, 0] = expected[5, 1] = expected[2, 2] = 1
     q = jnp.asarray(_state(0)[0])
     np.testing.assert_allclose(jacobian(model, q, "tool", reference=WORLD_ALIGNED), expected, atol=1e-14)
 
 
-def test_velocity_is_equation_37(model):
+def test_velocity_agrees_with_equation_37(model):
     q, v, _ = _state(1)
     got = frame_velocity(model, jnp.asarray(q), jnp.asarray(v), "tool", reference=WORLD_ALIGNED)
     np.testing.assert_allclose(got, [0, 0, v[2], v[0], 0, v[1]], atol=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_forces_are_equation_40(model, seed):
+def test_forces_agree_with_equation_40(model, seed):
     q, v, a = _state(seed)
     m1, m2, m3 = MASSES
     s, c = np.sin(q[2]), np.cos(q[2])
@@ -65,7 +65,7 @@ def test_forces_are_equation_40(model, seed):
 
 
 def test_forces_are_derivatives_of_the_acceleration_energy(model):
-    """Equation 39, with the weight; the second line of equation 38 as printed, without a_3, does not give them."""
+    """Equation 39 with gravity; equation 38 as printed, without a_3 in its second line, is wrong."""
     q, v, a = _state(4)
     tau = np.asarray(rnea(model, *map(jnp.asarray, (q, v, a))))
     weight = np.array([0, (MASSES[1] + MASSES[2]) * G, 0])

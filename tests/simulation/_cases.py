@@ -1,4 +1,4 @@
-"""Robots that these tests share; compiling dominates their time."""
+"""Robots that these tests share, because compilation dominates their time."""
 
 import functools as ft
 
@@ -21,7 +21,7 @@ def ball():
 
 @ft.cache
 def floating():
-    """A free body that carries a ball joint and a hinge."""
+    """A free body with a ball joint and a hinge."""
     b = jd.ModelBuilder()
     b.add_link("a", "world", Free(), box((0.3, 0.2, 0.1), mass=2.0))
     b.add_link("b", "a", Spherical(), box((0.1, 0.2, 0.4), mass=1.0).moved((0, 0, -0.3)), translation=(0.2, 0, 0))
@@ -32,8 +32,8 @@ def floating():
 
 
 @ft.cache
-def wheeled():
-    """A planar base with a hinge, and a ball joint on it."""
+def wheeled_arm():
+    """A planar base with an arm of a hinge and a ball joint."""
     b = jd.ModelBuilder()
     b.add_link("base", "world", Planar(), box((0.5, 0.4, 0.2), mass=4.0))
     b.add_link("arm", "base", Revolute([0, 1, 0]), box((0.1, 0.1, 0.5), mass=1.0).moved((0, 0, 0.25)))
@@ -48,6 +48,6 @@ def state(model, seed=0, speed=1.0):
 
 
 def distance(model, a, b):
-    """Largest difference of two trajectories' last states, on the manifold."""
+    """Largest difference of the last states of two trajectories, on the manifold."""
     dq = jd.difference(model, a.q[-1], b.q[-1])
     return float(jnp.maximum(jnp.abs(dq).max(), jnp.abs(a.v[-1] - b.v[-1]).max()))

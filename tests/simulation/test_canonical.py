@@ -1,4 +1,4 @@
-"""Momenta and slopes of the Lagrangian against its automatic derivatives."""
+"""Canonical momenta and derivatives of the Lagrangian against automatic differentiation."""
 
 import jax
 import jax.numpy as jnp
@@ -7,14 +7,14 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.joints import Fixed, Helical, Planar, Spherical, Universal
-from jaxdyn.model._bodies import bodies
-from jaxdyn.simulation._canonical import canonical
+from jaxdyn.recursion import bodies
+from jaxdyn.simulation.solvers._momenta import momentum_and_slope
 from jaxdyn.spatial import box
 from tests.simulation._cases import state
 
 
 def robot():
-    """Two branches on a planar base, with joints whose subspace turns, a fixed link and one that follows another."""
+    """Two branches on a planar base, with a joint whose subspace depends on its coordinates and a fixed link."""
     body = box((0.3, 0.2, 0.1), mass=2.0).moved((0.1, 0.2, 0.3))
     at = {"translation": (0.1, 0.0, 0.3)}
     b = jd.ModelBuilder()
@@ -27,15 +27,15 @@ def robot():
 
 
 @pytest.mark.slow
-def test_momenta_and_slopes():
+def test_momentum_and_slope_of_the_lagrangian():
     m = robot()
     q, v = state(m)
     external = jnp.asarray(np.random.default_rng(3).normal(size=(m.num_links, 6)))
     lagrangian = lambda x: (
         jd.kinetic_energy(m, jd.integrate(m, q, x), v) - jd.potential_energy(m, jd.integrate(m, q, x))
     )
-    still = jnp.zeros(m.nv)
-    pushed = jd.rnea(m, q, still, still) - jd.rnea(m, q, still, still, external)
-    p, slope = canonical(m, bodies(m), q, v, external)
+    zero = jnp.zeros(m.nv)
+    load = jd.rnea(m, q, zero, zero) - jd.rnea(m, q, zero, zero, external)
+    p, slope = momentum_and_slope(m, bodies(m), q, v, external)
     np.testing.assert_allclose(p, jd.mass_matrix(m, q) @ v, atol=1e-13)
-    np.testing.assert_allclose(slope, jax.jit(jax.jacfwd(lagrangian))(still) + pushed, atol=1e-12)
+    np.testing.assert_allclose(slope, jax.jit(jax.jacfwd(lagrangian))(zero) + load, atol=1e-12)

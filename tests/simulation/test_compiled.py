@@ -1,4 +1,4 @@
-"""What is compiled: how often, how much of it, and for which platforms; batches."""
+"""Compilation of rollouts: number of traces, size, platforms; and batches."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from jaxdyn.simulation import Feedback, System, simulate, simulate_batch
 TS = jnp.linspace(0, 0.5, 3)
 
 
-def test_one_trace_a_shape():
+def test_one_trace_per_shape():
     traces = []
 
     def law(t, q, v):
@@ -38,14 +38,14 @@ def test_one_trace_a_shape():
             scale * TS,
             dt=dt,
         )
-    # Python's numbers, and arrays made of one, are like any others
+    # Python numbers and weakly typed arrays do not trace again
     for number in (2.0, jnp.asarray(2.0), jnp.array([2.0])[0]):
         scaled = eqx.tree_at(lambda s: s.model.links.mass, system, jnp.ones(1) * number)
         simulate(scaled, jnp.array([0.1]), jnp.full(1, number), jnp.linspace(0.0, number, 3), dt=number)
     assert len(traces) == first
 
 
-def swarm(model, **options):
+def batched_rollout(model, **options):
     return jax.jit(jax.vmap(lambda q, v: simulate(model, q, v, TS, dt=0.01, **options).q))
 
 
@@ -54,7 +54,7 @@ MOST_KERNELS = 200
 
 
 def loop_kernels(text):
-    """Kernels and calls in the computations of an HLO module that loops run, the largest loop's body included once."""
+    """Number of kernels and calls in the loop bodies of an HLO module, each body counted once."""
     bodies = re.split(r"\n(?=%|ENTRY)", text)
     named = {re.match(r"(?:ENTRY )?%?([\w.\-]+)", b)[1]: b for b in bodies if re.match(r"(?:ENTRY )?%?[\w.\-]+", b)}
     inside = set(re.findall(r"body=%?([\w.\-]+)", text))
@@ -63,10 +63,10 @@ def loop_kernels(text):
 
 
 @pytest.mark.slow
-def test_kernels_of_one_step():
+def test_number_of_kernels_in_one_step():
     m = jd.robots.chain(7)
     q = jnp.zeros((256, 7))
-    text = swarm(m).lower(q, q).compile().as_text()
+    text = batched_rollout(m).lower(q, q).compile().as_text()
     assert 0 < loop_kernels(text) <= MOST_KERNELS
 
 
@@ -85,10 +85,10 @@ LOWER = """
 
 
 @pytest.mark.slow
-def test_a_batched_rollout_lowers_for_accelerators():
-    """In a process of its own, since equinox reads the variable that turns its callbacks off when it is imported.
+def test_batched_rollouts_lower_for_accelerators():
+    """In a separate process, because equinox reads the variable that disables its callbacks at import.
 
-    diffrax checks the times when it runs, through a callback to the host, which lowers for the platform at hand alone.
+    diffrax checks the times at run time by a callback to the host, which lowers only for the current platform.
     """
     environment = {**os.environ, "EQX_ON_ERROR": "nan"}
     run = subprocess.run(
@@ -99,7 +99,7 @@ def test_a_batched_rollout_lowers_for_accelerators():
 
 
 @pytest.mark.slow
-def test_batches_in_chunks_are_the_batch():
+def test_chunks_give_the_same_results_as_one_batch():
     m = jd.robots.pendulum()
     rng = np.random.default_rng(0)
     q, v, effort = jnp.asarray(rng.normal(size=(3, 10, 1)))
@@ -113,14 +113,14 @@ def test_batches_in_chunks_are_the_batch():
     one = simulate(m, q[7], v[7], TS, effort=effort[7], dt=0.01)
     np.testing.assert_allclose(parts.q[7], one.q, atol=1e-13)
     for tr in (whole, parts):
-        assert tr.system.model.links.mass.shape == m.links.mass.shape  # kept once
+        assert tr.system.model.links.mass.shape == m.links.mass.shape  # stored once
         np.testing.assert_allclose(tr.energy[7], one.energy, atol=1e-12)
     np.testing.assert_allclose(parts[7].action.effort, one.action.effort, atol=1e-12)
     np.testing.assert_allclose(parts[5:8].action.effort[2], one.action.effort, atol=1e-12)
     assert parts[7].q.ndim == 2 and parts[7].batched.leaves is None
-    many = jax.tree.map(lambda *x: jnp.stack(x), *(parts[k] for k in range(4)))  # as jax.vmap makes them
+    many = jax.tree.map(lambda *x: jnp.stack(x), *(parts[k] for k in range(4)))  # as jax.vmap stacks them
     np.testing.assert_allclose(many.energy[3], many[3].energy, atol=1e-13)
-    with pytest.raises(jd.ShapeError, match="is no batch"):
+    with pytest.raises(jd.ShapeError, match="is not a batch"):
         one[0]
 
 

@@ -1,4 +1,4 @@
-"""Events: times, order, resets, and derivatives across them."""
+"""Events: times, order, resets, and derivatives across events."""
 
 import diffrax
 import jax
@@ -10,14 +10,14 @@ import jaxdyn as jd
 from jaxdyn.joints import Prismatic
 from jaxdyn.simulation import Coordinate, Event, JointLimit, Rebound, SimulationStatus, joint_stops, simulate
 from jaxdyn.spatial import point_mass
-from tests.simulation._cases import G, ball, state, wheeled
+from tests.simulation._cases import G, ball, state, wheeled_arm
 
 E = 0.9
 FIRST, SPEED, END = 0.4515236409857308, -4.4294469180700, 8.578949178728887
 
 
 def drop(h, v=0.0, ts=(0.0, 0.5, 1.0), floor=0.0, mark=-50.0, e=E, dt=0.3):
-    """A ball above a floor, and a mark in the air, listed after it; one program for all numbers."""
+    """A ball above a floor, and an event at a mark in the air, listed after the floor; one program for all numbers."""
     number = lambda x: jnp.array(float(x))
     bottom = Event(Coordinate(0, number(floor)), Rebound(0, number(e)), direction=-1)
     events = bottom, Event(Coordinate(0, number(mark)))
@@ -26,7 +26,7 @@ def drop(h, v=0.0, ts=(0.0, 0.5, 1.0), floor=0.0, mark=-50.0, e=E, dt=0.3):
 
 
 def flight(h, v, times):
-    """Times at which a ball thrown from the height h is at 0, in order."""
+    """Times at which a ball thrown from height h is at height 0, in order."""
     return sorted(t for t in np.roots([-G / 2, v, h]).real if t > 0)[:times]
 
 
@@ -43,8 +43,8 @@ def test_first_impact():
     np.testing.assert_allclose(tr.q[:, 0], want, atol=1e-11)
 
 
-def test_the_earliest_of_several_in_one_step_comes_first():
-    """In one step of constant length down past the mark, off the floor, and past the mark twice."""
+def test_several_events_in_one_step_happen_in_the_order_of_time():
+    """In one fixed step down past the mark, off the floor, and past the mark twice."""
     tr = drop(1.0, ts=(0.0, 0.6, 1.2), mark=0.5, dt=1.2)
     rise = -E * SPEED
     times = [np.sqrt(1 / G), FIRST, *(FIRST + np.array(flight(-0.5, rise, 2)))]
@@ -55,81 +55,81 @@ def test_the_earliest_of_several_in_one_step_comes_first():
 
 @pytest.mark.parametrize("depth", [0.2, 1e-2, 1e-4])
 def test_two_roots_in_one_step(depth):
-    """Thrown up just above a mark within one step: the sign at both ends of the step is the same."""
+    """A throw just above a mark within one step: the condition has the same sign at both ends of the step."""
     tr = drop(0.0, np.sqrt(2 * G), ts=(0.0, 0.5, 0.9), floor=-50.0, mark=1.0 - depth, dt=0.9)
     half, top = np.sqrt(2 * depth / G), np.sqrt(2 / G)
     assert int(tr.events.count) == 2
     np.testing.assert_allclose(tr.events.time[:2], [top - half, top + half], atol=1e-10)
 
 
-def test_more_events_than_allowed_are_a_status():
-    """Impacts follow each other as a geometric series."""
+def test_max_events_is_reported_as_a_status():
+    """Times between impacts are a geometric series."""
     tr = drop(1.0, ts=(0.0, 5.0, 10.0))
     assert int(tr.status) == SimulationStatus.MAX_EVENTS and int(tr.events.count) == 8
     times = FIRST + 2 * FIRST * np.cumsum(E ** np.arange(1, 8))
     np.testing.assert_allclose(tr.events.time, [FIRST, *times], atol=1e-11)
-    assert abs(tr.events.time[-1] + 2 * FIRST * E**8 / (1 - E) - END) < 1e-11  # what is left of the series
+    assert abs(tr.events.time[-1] + 2 * FIRST * E**8 / (1 - E) - END) < 1e-11  # the rest of the series
     np.testing.assert_array_equal(tr.reached, [True, False, False])
     with pytest.raises(jd.ConvergenceError, match="raise max_events"):
         tr.checked()
 
 
-def limited(x):
-    """The ball with its floor as the limit of its slide, in the gravity of x."""
+def ball_with_limit(x):
+    """The ball with the floor as the limit of its slide, in the gravity of x."""
     b = jd.ModelBuilder(gravity=(0.0, 0.0, -x["g"]))
     return b.add_link("ball", "world", Prismatic([0, 0, 1]), point_mass(x["mass"]), lower=x["floor"]).build()
 
 
-def seen(x, ts, dt, count=2, **options):
-    """When the ball passes a mark on its way down, unless one event is enough, and meets the floor; the state then."""
+def event_times_and_end(x, ts, dt, count=2, **options):
+    """Times at which the ball passes the mark (unless count is 1) and meets the floor, and the final state."""
     floor = Event(JointLimit(0), Rebound(0, x["e"]), direction=-1, barrier=True)
     events = (floor, Event(Coordinate(0, x["mark"])))[:count]
     start = x["h"][None], x["v"][None]
-    tr = simulate(limited(x), *start, ts, events=events, dt=dt, max_events=4, max_steps=64, **options)
+    tr = simulate(ball_with_limit(x), *start, ts, events=events, dt=dt, max_events=4, max_steps=64, **options)
     return jnp.stack([*tr.events.time[:count], tr.q[-1, 0], tr.v[-1, 0]])
 
 
-def closed(x, ts):
-    """The same by the laws of free fall."""
+def closed_form(x, ts):
+    """The same by the equations of free fall."""
     fall = lambda height: (x["v"] + jnp.sqrt(x["v"] ** 2 + 2 * x["g"] * (x["h"] - height))) / x["g"]
     mark, floor = fall(x["mark"]), fall(x["floor"])
     up, left = -x["e"] * (x["v"] - x["g"] * floor), ts[-1] - floor
     return jnp.stack([mark, floor, x["floor"] + up * left - x["g"] * left**2 / 2, up - x["g"] * left])
 
 
-def thrown(**given):
+def throw(**given):
     numbers = {"h": 1.0, "v": 0.0, "g": G, "floor": 0.1, "e": 0.5, "mark": 0.6, "mass": 2.0} | given
     return {name: jnp.array(x) for name, x in numbers.items()}
 
 
-#: the impact within a step; in one step with the mark; at the end of a step, by chance; the mark there
+#: the impact within a step; in one step with the mark; exactly at the end of a step; the mark at the end of a step
 THROWS = [
-    (thrown(), (0.0, 0.3, 0.6), 0.05),
-    (thrown(v=0.4), (0.0, 0.3, 0.6), 0.6),
-    (thrown(h=0.1 + G * 0.16 / 2), (0.0, 0.3, 0.6), 0.1),
-    (thrown(h=0.6 + G * 0.04 / 2), (0.0, 0.3, 0.6), 0.1),
+    (throw(), (0.0, 0.3, 0.6), 0.05),
+    (throw(v=0.4), (0.0, 0.3, 0.6), 0.6),
+    (throw(h=0.1 + G * 0.16 / 2), (0.0, 0.3, 0.6), 0.1),
+    (throw(h=0.6 + G * 0.04 / 2), (0.0, 0.3, 0.6), 0.1),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
-def test_derivatives_of_times_of_events_and_of_the_state_after_them(mode):
-    """In the start, the gravity, the limit of the joint, the restitution and the mark."""
+def test_derivatives_of_event_times_and_of_the_state_after_events(mode):
+    """With respect to the initial state, gravity, joint limit, restitution and mark."""
 
     @jax.jit
     def row(w, x, ts, dt):
-        return jax.value_and_grad(lambda x: w @ seen(x, ts, dt, count=1))(x)
+        return jax.value_and_grad(lambda x: w @ event_times_and_end(x, ts, dt, count=1))(x)
 
     @jax.jit
     def column(w, x, ts, dt):
-        return jax.jvp(lambda x: seen(x, ts, dt, adjoint=diffrax.ForwardMode()), (x,), (w,))
+        return jax.jvp(lambda x: event_times_and_end(x, ts, dt, adjoint=diffrax.ForwardMode()), (x,), (w,))
 
     for x, ts, dt in THROWS:
         args = x, jnp.array(ts), jnp.array(dt)
-        want = jax.jacfwd(closed)(x, jnp.array(ts))
+        want = jax.jacfwd(closed_form)(x, jnp.array(ts))
         if mode == "reverse":
             rows = [row(w, *args)[1] for w in jnp.eye(3)]
-            want = jax.tree.map(lambda column: column[1:], want)  # without the mark, which compiles faster
+            want = jax.tree.map(lambda column: column[1:], want)  # without the mark, to compile faster
             got = {name: jnp.stack([r[name] for r in rows]) for name in x}
         else:
             got = {name: column({k: jnp.array(float(k == name)) for k in x}, *args)[1] for name in x}
@@ -138,7 +138,7 @@ def test_derivatives_of_times_of_events_and_of_the_state_after_them(mode):
 
 
 @pytest.mark.slow
-def test_a_terminal_event_ends_the_motion():
+def test_terminal_event_ends_the_simulation():
     end = Event(Coordinate(0, jnp.array(0.0)), terminal=True)
     tr = simulate(ball(), jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 0.3, 0.6]), events=(end,))
     assert int(tr.status) == SimulationStatus.EVENT
@@ -146,7 +146,7 @@ def test_a_terminal_event_ends_the_motion():
     assert abs(tr.v[-1, 0] - SPEED) < 1e-11  # the last state is repeated
 
 
-def test_a_comparison_is_refused():
+def test_comparisons_as_conditions_raise():
     with pytest.raises(jd.ModelError, match="bool.*no root and no derivative"):
         simulate(ball(), jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 1.0]), events=(Event(_below),))
     with pytest.raises(jd.ModelError, match="direction of an event is 2"):
@@ -158,7 +158,7 @@ def _below(model, t, q, v):
 
 
 @pytest.mark.slow
-def test_joint_stops():
+def test_joint_stops_at_both_limits():
     b = jd.ModelBuilder(gravity=(0.0, 0.0, 0.0))
     b.add_link("puck", "world", jd.joints.Prismatic([1, 0, 0]), jd.spatial.point_mass(1.0), lower=-1.0, upper=2.0)
     m = b.build()
@@ -170,7 +170,7 @@ def test_joint_stops():
 
 
 @pytest.mark.slow
-def test_a_stop_without_loss_keeps_the_energy():
+def test_rebound_with_restitution_one_conserves_energy():
     m = jd.robots.double_pendulum()
     q, v = jnp.array([0.4, -0.9]), jnp.array([1.0, -2.0])
     _, after = Rebound(1, jnp.array(1.0))(m, 0.0, q, v)
@@ -182,11 +182,10 @@ def test_a_stop_without_loss_keeps_the_energy():
     assert abs(jump[0]) < 1e-12 < abs(jump[1])
 
 
-@pytest.mark.slow
-@pytest.mark.wide
+@pytest.mark.exhaustive
 def test_events_on_manifolds_and_in_batches():
-    """The base of a wheeled arm passes a line; each sample of a batch at its own time."""
-    m = wheeled()
+    """The base of a wheeled arm passes a line, at different times in each sample of a batch."""
+    m = wheeled_arm()
     q, v = state(m)
     v = v.at[0].set(2.0)
     line = Event(_line)
@@ -210,5 +209,5 @@ def _line(model, t, q, v):
     return (q[:2] - LINE_Q[:2]) @ along / jnp.linalg.norm(along) - 0.2
 
 
-LINE_Q, LINE_V = state(wheeled())
+LINE_Q, LINE_V = state(wheeled_arm())
 LINE_V = LINE_V.at[0].set(2.0)

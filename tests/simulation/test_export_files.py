@@ -1,4 +1,4 @@
-"""Files of trajectories read back as they were, with names and units, whole or not at all."""
+"""Files of trajectories: round trips, names and units, and interrupted writes."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ NV = ["root.wx", "root.wy", "root.wz", "root.vx", "root.vy", "root.vz", "elbow",
 
 
 def robot():
-    """A free base with an elbow and a ball joint, the elbow mimicked by a finger."""
+    """A free base with an elbow and a ball joint."""
     b = jd.ModelBuilder()
     body = box((0.1, 0.2, 0.3), mass=1.0)
     b.add_link("base", "world", Free(), body, joint_name="root")
@@ -39,7 +39,7 @@ def robot():
 
 
 def trajectory(batch=(), times=4, dtype=np.float64) -> Trajectory:
-    """Rows of random numbers; what is written is what is there, whatever it is."""
+    """A trajectory of random rows."""
     m = robot()
     rng = np.random.default_rng(0)
     draw = lambda *shape: jnp.asarray(rng.normal(size=(*batch, *shape)), dtype)
@@ -81,7 +81,7 @@ def test_names_and_units():
     assert [u for _, u in effort_names(m)] == ["N m"] * 3 + ["N"] * 3 + ["N m"] * 4
 
 
-def test_names_of_other_joints():
+def test_names_and_units_of_other_joints():
     b = jd.ModelBuilder()
     body = box((0.1, 0.2, 0.3), mass=1.0)
     parent = "world"
@@ -101,7 +101,7 @@ def test_names_of_other_joints():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("write", "read"), FORMATS)
-def test_files_read_back_exactly(write, read, dtype, tmp_path):
+def test_round_trips_are_exact(write, read, dtype, tmp_path):
     if write is to_parquet:
         pytest.importorskip("pyarrow")
     tr = trajectory(dtype=dtype)
@@ -123,7 +123,7 @@ def test_files_read_back_exactly(write, read, dtype, tmp_path):
 
 
 @pytest.mark.parametrize(("write", "read"), FORMATS)
-def test_batches(write, read, tmp_path):
+def test_round_trips_of_batches(write, read, tmp_path):
     if write is to_parquet:
         pytest.importorskip("pyarrow")
     tr = trajectory((3,))
@@ -136,18 +136,18 @@ def test_batches(write, read, tmp_path):
         np.testing.assert_array_equal(columns["q.elbow"].reshape(3, 4), tr.q[..., 7])
 
 
-def test_what_does_not_fit_is_refused(tmp_path):
+def test_wrong_shapes_and_paths_raise(tmp_path):
     tr = trajectory()
     with pytest.raises(jd.ShapeError, match=r"extra 'x' has shape \(3,\), expected \(4,\) or \(4, 10\)"):
         to_numpy(tr, extra={"x": np.zeros(3)})
-    with pytest.raises(jd.ShapeError, match=r"not of shape \(2, 3\)"):
+    with pytest.raises(jd.ShapeError, match=r"not a batch of shape \(2, 3\)"):
         to_csv(trajectory((2, 3)), tmp_path / "run")
     with pytest.raises(jd.FileAccessError, match="cannot be written"):
         to_npz(tr, tmp_path / "no" / "run")
 
 
 @pytest.mark.parametrize("write", [to_csv, to_npz])
-def test_an_interrupted_write_leaves_what_was_there(write, tmp_path, monkeypatch):
+def test_interrupted_write_leaves_the_previous_file(write, tmp_path, monkeypatch):
     path = tmp_path / "run"
     path.write_text("before")
 
@@ -160,7 +160,7 @@ def test_an_interrupted_write_leaves_what_was_there(write, tmp_path, monkeypatch
     assert path.read_text() == "before"
 
 
-def test_parquet_without_its_package_says_what_to_install(tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_names_the_extra_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(jd.JaxdynError, match=r'pip install "jaxdyn\[logs\]"'):
         to_parquet(trajectory(), tmp_path / "run")
@@ -168,7 +168,7 @@ def test_parquet_without_its_package_says_what_to_install(tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
-def test_a_simulated_trajectory(tmp_path):
+def test_csv_of_a_simulated_trajectory(tmp_path):
     m = jd.robots.pendulum()
     tr = jd.simulate(m, jnp.array([1.0]), jnp.zeros(1), jnp.linspace(0, 0.2, 3), dt=0.1, solver=SemiImplicitEuler())
     to_csv(tr, tmp_path / "run.csv", extra={"energy": tr.energy})

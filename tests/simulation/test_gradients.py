@@ -1,4 +1,4 @@
-"""Derivatives of rollouts in everything they depend on, in both modes, and their memory."""
+"""Derivatives of rollouts with respect to all leaves, in both modes, and their memory."""
 
 import subprocess
 import sys
@@ -15,10 +15,10 @@ import pytest
 import jaxdyn as jd
 from benchmarks.memory import temporaries
 from jaxdyn.simulation import (
+    CanonicalMomenta,
     Effort,
     Feedback,
     HeldSignal,
-    MomentumForm,
     SampledFeedback,
     SemiImplicitEuler,
     System,
@@ -39,34 +39,34 @@ class Spring(eqx.Module):
         return -self.stiffness * q - self.damping * v
 
 
-#: compiling is nearly all of these tests' time
+#: compilation takes nearly all of the time of these tests
 QUICK = {"xla_backend_optimization_level": 0}
 TS = jnp.array([0.0, 0.1, 0.3])
 FORWARD = diffrax.ForwardMode()
 
 
 def directions(x):
-    """The name of each leaf of a pytree, and a random direction in which it alone moves where it is finite."""
+    """The name of each leaf of a pytree, with a random direction that changes this leaf alone, where it is finite."""
     rng = np.random.default_rng(0)
     paths, tree = jax.tree_util.tree_flatten_with_path(x)
-    still = [jnp.zeros_like(leaf) for _, leaf in paths]
+    zeros = [jnp.zeros_like(leaf) for _, leaf in paths]
     for i, (path, leaf) in enumerate(paths):
         d = jnp.asarray(rng.normal(size=leaf.shape)) * jnp.where(jnp.isfinite(leaf), 1, 0)
-        yield jax.tree_util.keystr(path), tree.unflatten([*still[:i], d, *still[i + 1 :]])
+        yield jax.tree_util.keystr(path), tree.unflatten([*zeros[:i], d, *zeros[i + 1 :]])
 
 
 def check(f, *starts, step=1e-5, tolerance=1e-6, forward=None):
-    """The gradient of a scalar f along random directions in each leaf, against central differences and forward mode.
+    """Compares the gradient of f along a random direction in each leaf with central differences and forward mode.
 
-    From one start or several of one structure. Gives the names of the leaves that f depends on at the first.
+    At one point or several of one structure. Returns the names of the leaves on which f depends at the first point.
     """
     both = jax.jit(jax.value_and_grad(f), compiler_options=QUICK)
     push = forward and jax.jit(lambda x, d: jax.jvp(forward, (x,), (d,)), compiler_options=QUICK)
-    first, *_ = [_read(both, push, x, step, tolerance) for x in starts]
+    first, *_ = [_check_leaves(both, push, x, step, tolerance) for x in starts]
     return first
 
 
-def _read(both, push, x, step, tolerance):
+def _check_leaves(both, push, x, step, tolerance):
     value, gradient = both(x)
     read = set()
     for name, d in directions(x):
@@ -83,32 +83,32 @@ def _read(both, push, x, step, tolerance):
 
 
 def size(tr):
-    """A number that depends on all rows."""
+    """A scalar function of all rows."""
     return jnp.sum(tr.q**2) + jnp.sum(jnp.sin(tr.v))
 
 
-#: what the motion of the arm below depends on: all but limits, extra frames, couplings and the direction of its axes,
-#: which are parallel
-READ = {
+#: the leaves that affect the motion of the arm below: all but limits, extra frames, couplings and the direction of its
+#: axes, which are parallel
+LEAVES_READ = {
     *("links.mass", "links.com", "links.inertia", "placements.rotation", "placements.translation", "gravity"),
     *("armature", "damping", "friction", "friction_velocity", "stiffness", "rest"),
     *("law.stiffness", "law.damping", "path.ts", "path.ys", "parts[2].effort", "[1]", "[2]"),
 }
 
 
-def driven():
-    """A double pendulum with all that a joint does by itself, under feedback, a table of efforts and a constant one."""
+def driven_system():
+    """A double pendulum with all passive forces of joints, under feedback, a table of efforts and a constant effort."""
     m = jd.robots.double_pendulum(damping=(0.1, 0.2))
     numbers = jnp.array([0.1, 0.2]), jnp.array([0.5, 0.8]), jnp.array([0.3, 0.4])
     own = lambda m: (m.properties.friction, m.properties.friction_velocity, m.properties.stiffness)
-    m = eqx.tree_at(own, m, numbers)  # of friction that is smooth enough to be seen at any instant
+    m = eqx.tree_at(own, m, numbers)  # friction smooth enough for central differences
     spring = Feedback(Spring(jnp.array([1.0, 2.0]), jnp.array([0.3, 0.1])))
     table = linear_signal(jnp.array([-0.02, 0.12, 0.4]), jnp.array([[0.5, 0.1], [-1.0, 0.7], [2.0, -0.4]]))
     return System(m, (spring, table, Effort(jnp.array([0.7, -0.3]))))
 
 
-def undriven(system):
-    """The same system with nothing but gravity: no feedback, torques, friction, damping or springs."""
+def undriven_system(system):
+    """The same system under gravity alone: no feedback, torques, friction, damping or springs."""
     off = lambda x: jax.tree.map(jnp.zeros_like, x)
     own = system.model.properties
     own = eqx.tree_at(
@@ -121,45 +121,45 @@ def undriven(system):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("heun", "variational", "momentum")
 @pytest.mark.parametrize(
     "solver",
-    [diffrax.Heun(), SemiImplicitEuler(), Variational(), MomentumForm(diffrax.Heun())],
+    [diffrax.Heun(), SemiImplicitEuler(), Variational(), CanonicalMomenta(diffrax.Heun())],
     ids=["heun", "semi-implicit", "variational", "momentum"],
 )
-def test_every_leaf_of_system_and_state(solver):
-    """Driven, and left to itself by the same program; no stage is at the corner of the table, where slopes differ."""
+def test_gradients_with_respect_to_all_leaves(solver):
+    """A driven and an undriven system in one program. No stage is at a corner of the table, where slopes differ."""
 
     def cost(x, **options):
         return size(simulate(*x, TS, dt=0.016, solver=solver, max_steps=32, **options))
 
     state = jnp.array([0.4, -0.9]), jnp.array([1.0, 0.3])
-    starts = (driven(), *state), (undriven(driven()), *state)
+    starts = (driven_system(), *state), (undriven_system(driven_system()), *state)
     read = check(cost, *starts, forward=lambda x: cost(x, adjoint=FORWARD))
-    assert len(read) == len(READ) and all(any(name.endswith(end) for name in read) for end in READ)
+    assert len(read) == len(LEAVES_READ)
+    assert all(any(name.endswith(end) for name in read) for end in LEAVES_READ)
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-@pytest.mark.parametrize("solver", [Variational(), MomentumForm(diffrax.Heun())], ids=["variational", "momentum"])
-def test_without_parts(solver):
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("solver", [Variational(), CanonicalMomenta(diffrax.Heun())], ids=["variational", "momentum"])
+def test_gradients_without_parts(solver):
     cost = lambda x: size(simulate(*x, TS, dt=0.05, solver=solver, max_steps=16))
     model = jd.robots.double_pendulum(damping=(0.3, 0.1))
     read = check(cost, (model, jnp.array([0.4, -0.9]), jnp.array([1.0, 0.3])))
     assert {"[1]", "[2]"} < read and any(name.endswith("links.inertia") for name in read)
 
 
-@pytest.mark.slow
-def test_states_on_manifolds():
+@pytest.mark.exhaustive
+def test_gradients_with_respect_to_states_on_manifolds():
     m = floating()
     q, v = state(m)
     cost = lambda x: jnp.sum(simulate(m, jd.integrate(m, q, x[0]), x[1], TS, dt=0.05).q[-1] ** 3)
     check(cost, (jnp.zeros(m.nv), v))
 
 
-@pytest.mark.slow
-def test_periods_and_delays_of_sampled_parts():
-    """No two instants coincide: there the derivative is that of one of them alone."""
+@pytest.mark.exhaustive
+def test_gradients_with_respect_to_periods_and_delays():
+    """No two instants coincide, where the derivative would be one-sided."""
 
     def cost(x):
         *parts, q = x
@@ -173,8 +173,8 @@ def test_periods_and_delays_of_sampled_parts():
     assert {"[0].period", "[0].delay", "[1].period", "[1].delay", "[1].efforts"} < read
 
 
-@pytest.mark.slow
-def test_adaptive_steps_and_sampled_feedback():
+@pytest.mark.exhaustive
+def test_gradients_through_adaptive_steps_with_sampled_feedback():
     m = jd.robots.pendulum()
 
     def cost(x):
@@ -216,23 +216,22 @@ MEMORY = r"""
 def test_gradient_through_ten_thousand_steps_fits_in_a_gigabyte():
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(MEMORY)], capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stderr
-    assert float(run.stdout) < 1024  # MB, of the whole process
+    assert float(run.stdout) < 1024  # MB of the whole process
 
 
-@pytest.mark.slow
-@pytest.mark.wide
+@pytest.mark.exhaustive
 def test_memory_grows_with_the_square_root_of_the_horizon():
-    """What the compiler reserves for a gradient: from 13 to 141 states, `sqrt(2 n)` (Stumm and Walther 2010)."""
+    """Memory that XLA reserves for a gradient: from 13 to 141 states, `sqrt(2 n)` (Stumm and Walther 2010)."""
     model = jd.robots.pendulum()
     few, many = (temporaries(model, n, diffrax.RecursiveCheckpointAdjoint(), forward=False) for n in (100, 10_000))
     state = 2 * 8
-    assert (141 - 13) * state < many - few < 9_900 * state  # at least its own, and less than all of a tape
+    assert (141 - 13) * state < many - few < 9_900 * state  # at least the checkpoints, and less than all states
 
 
-@pytest.mark.slow
+@pytest.mark.slow("5")
 @pytest.mark.parametrize("checkpoints", [5, 15])
 def test_times_at_the_ends_of_steps_keep_their_cotangents(checkpoints):
-    """Steps made once more on the way back round their ends differently, which lost whole rows of the result."""
+    """The reverse pass rounds the ends of steps differently, which would lose whole rows of the result."""
     model, ts = jd.robots.pendulum(damping=0.3), jnp.linspace(0.0, 2.0, 41)  # every fifth step ends at a time
 
     def cost(gravity):

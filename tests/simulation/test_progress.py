@@ -1,4 +1,4 @@
-"""Progress of long work reaches whoever asked for it."""
+"""Progress reports of long simulations."""
 
 import diffrax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ import jaxdyn as jd
 
 
 @pytest.mark.slow
-def test_the_meter_of_diffrax_counts_to_the_end(capfd):
+def test_progress_meter_of_diffrax_reaches_100_percent(capfd):
     model = jd.robots.pendulum()
     meter = diffrax.TextProgressMeter(minimum_increase=0.25)
     run = jd.simulate(model, jnp.array([0.3]), jnp.zeros(1), jnp.array([0.0, 1.0]), dt=0.01, progress_meter=meter)
@@ -19,7 +19,7 @@ def test_the_meter_of_diffrax_counts_to_the_end(capfd):
 
 
 class Bar:
-    """Like a bar of tqdm."""
+    """A progress bar with the interface of tqdm."""
 
     def __init__(self):
         self.n = 0
@@ -29,15 +29,15 @@ class Bar:
 
 
 @pytest.mark.slow
-def test_a_batch_says_how_many_are_done():
+def test_progress_of_batches():
     model = jd.robots.pendulum()
-    seen = []
+    reports = []
     starts = jnp.linspace(0, 1, 10)[:, None]
     times = jnp.array([0.0, 0.1])
     jd.simulate_batch(
-        model, starts, jnp.zeros((10, 1)), times, dt=0.01, chunk_size=4, progress=lambda *x: seen.append(x)
+        model, starts, jnp.zeros((10, 1)), times, dt=0.01, chunk_size=4, progress=lambda *x: reports.append(x)
     )
-    assert seen == [(4, 10), (8, 10), (10, 10)]
+    assert reports == [(4, 10), (8, 10), (10, 10)]
     bar = Bar()
     jd.simulate_batch(model, starts, jnp.zeros((10, 1)), times, dt=0.01, chunk_size=4, progress=bar)
     assert bar.n == 10

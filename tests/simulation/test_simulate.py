@@ -1,4 +1,4 @@
-"""Rollouts against closed forms, other engines and each other."""
+"""Rollouts against closed forms, MuJoCo and each other; failures and errors."""
 
 import diffrax
 import equinox as eqx
@@ -10,9 +10,9 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.joints import Free
-from jaxdyn.simulation import MomentumForm, SemiImplicitEuler, SimulationStatus, System, simulate
+from jaxdyn.simulation import CanonicalMomenta, SemiImplicitEuler, SimulationStatus, System, simulate
 from tests.oracles import to_mujoco
-from tests.simulation._cases import G, ball, distance, floating, state, wheeled
+from tests.simulation._cases import G, ball, distance, floating, state, wheeled_arm
 
 # a point mass on a rod of 1 m, g = 9.81, from the horizontal at rest: position at t = 1 and t = 10
 PENDULUM = np.array([[0.98629175113187532, -0.16501085312554117], [-0.27508746257611686, -0.96141920509912506]])
@@ -27,7 +27,7 @@ def pendulum_error(**options):
     return np.abs(tip - PENDULUM).max()
 
 
-def test_pendulum_is_as_accurate_as_its_tolerances():
+def test_pendulum_error_is_within_its_tolerances():
     assert pendulum_error() < 1e-6
     assert pendulum_error(rtol=1e-13, atol=1e-13) < 1e-11
 
@@ -40,7 +40,7 @@ def test_pendulum_returns_after_its_period():
 
 
 @pytest.mark.slow
-def test_quaternions_keep_their_length_over_long_runs():
+def test_quaternions_keep_their_length_over_long_simulations():
     m = floating()
     q, v = state(m)
     tr = simulate(m, q, v, jnp.linspace(0, 50, 11), dt=5e-3)
@@ -50,7 +50,7 @@ def test_quaternions_keep_their_length_over_long_runs():
 
 
 @pytest.mark.slow
-def test_momentum_and_energy_of_a_floating_tree():
+def test_floating_tree_conserves_momentum_and_energy():
     m = eqx.tree_at(lambda m: m.gravity, floating(), jnp.zeros(3))
     q, v = state(m)
     tr = simulate(m, q, v, jnp.linspace(0, 2, 5), rtol=1e-11, atol=1e-11)
@@ -70,8 +70,8 @@ def test_momentum_and_energy_of_a_floating_tree():
     ],
     ids=["two", "six", "panda", "humanoid", "floating"],
 )
-def test_mujoco(make):
-    """Under gravity and torques on all hinges and balls."""
+def test_rollouts_agree_with_mujoco(make):
+    """Under gravity and torques on all hinges and ball joints."""
     m = make()
     m = eqx.tree_at(lambda m: m.properties.friction, m, jnp.zeros(m.nv))
     q, v = state(m, speed=0.3)
@@ -93,7 +93,7 @@ def test_mujoco(make):
 
 
 @pytest.mark.slow
-def test_a_million_semi_implicit_steps():
+def test_a_million_semi_implicit_steps_stay_finite():
     m = jd.robots.double_pendulum()
     tr = simulate(
         m,
@@ -110,8 +110,8 @@ def test_a_million_semi_implicit_steps():
 
 
 @pytest.mark.slow
-def test_dense_output_is_the_closed_form():
-    """A weight on a slide in fixed steps of the fifth order, exact for a parabola, at times between the steps."""
+def test_dense_output_of_free_fall_is_exact():
+    """Steps of the fifth order are exact for a parabola, also at times between the steps."""
     fall = lambda t: np.stack([0.3 + 0.7 * t - G * t * t / 2, 0.7 - G * t])
     tr = simulate(ball(), jnp.array([0.3]), jnp.array([0.7]), jnp.array([0.0, 1.0]), dt=0.1, dense=True, max_steps=16)
     ts = jnp.linspace(0, 1, 41)
@@ -122,7 +122,7 @@ def test_dense_output_is_the_closed_form():
 
 @pytest.mark.slow
 def test_dense_output_on_manifolds():
-    """A ball that turns about one axis: its quaternion at any time."""
+    """The quaternion of a body that rotates about one axis."""
     b = jd.ModelBuilder(gravity=(0.0, 0.0, 0.0))
     b.add_link("ball", "world", jd.joints.Spherical(), jd.spatial.box((0.2, 0.2, 0.2), mass=1.0))
     m = b.build()
@@ -134,7 +134,7 @@ def test_dense_output_on_manifolds():
 
 
 @pytest.mark.slow
-def test_running_out_of_steps_is_a_status():
+def test_max_steps_is_reported_as_a_status():
     tr = simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 1.0, 10.0]), max_steps=100)
     assert int(tr.status) == SimulationStatus.MAX_STEPS
     np.testing.assert_array_equal(tr.reached, [True, True, False])
@@ -144,13 +144,13 @@ def test_running_out_of_steps_is_a_status():
 
 
 @pytest.mark.slow
-def test_running_out_of_steps_raises_on_request():
+def test_max_steps_raises_on_request():
     with pytest.raises(Exception, match="max_steps|maximum number of solver steps"):
         simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 10.0]), max_steps=100, throw=True)
 
 
 @pytest.mark.slow
-def test_numbers_that_are_not_finite_are_a_status():
+def test_states_that_are_not_finite_are_reported_as_a_status():
     tr = simulate(jd.robots.pendulum(), *START, jnp.array([0.0, 1.0]), dt=0.1, effort=jnp.array([jnp.inf]))
     assert int(tr.status) == SimulationStatus.NOT_FINITE
 
@@ -160,10 +160,10 @@ def test_derived_quantities():
     m = jd.robots.double_pendulum(damping=(0.3, 0.2))
     ts = jnp.linspace(0, 1, 201)
     tr = simulate(m, jnp.array([0.4, -0.9]), jnp.zeros(2), ts)
-    # what damping takes is what the energy loses
-    lost = jd.work(ts, tr.power)
-    np.testing.assert_allclose(tr.energy - tr.energy[0], lost, atol=2e-4)
-    assert lost[-1] < -0.1
+    # the work of damping is the change of the energy
+    work = jd.work(ts, tr.power)
+    np.testing.assert_allclose(tr.energy - tr.energy[0], work, atol=2e-4)
+    assert work[-1] < -0.1
     tip = tr.frame_pose("tip").translation
     np.testing.assert_allclose(tip[3], jd.frame_pose(m, tr.q[3], "tip").translation, atol=1e-14)
     assert tr.poses.translation.shape == (201, 2, 3)
@@ -171,28 +171,28 @@ def test_derived_quantities():
     np.testing.assert_allclose(efforts, -np.array([0.3, 0.2]) * tr.v, atol=1e-10)
 
 
-@pytest.mark.slow
-def test_adapted_steps_that_shrink_to_nothing_are_a_status():
-    """Where efforts stop being numbers, and where the motion runs away in finite time: `v' = v^2`, from 1 to 1 s."""
+@pytest.mark.exhaustive
+def test_adapted_steps_that_shrink_to_nothing_are_reported_as_a_status():
+    """Efforts that become NaN, and a motion that diverges in finite time: `v' = v^2`, from 1 at 0 s to 1 s."""
     broken = lambda t, q, v: jnp.where(t > 0.5, jnp.nan, 1.0) * jnp.ones(1)
     runaway = lambda t, q, v: v * v + G
     for law, v in ((broken, 0.0), (runaway, 1.0)):
         tr = simulate(ball(), jnp.zeros(1), jnp.full(1, v), jnp.array([0.0, 0.4, 2.0]), effort=law)
         assert int(tr.status) in (SimulationStatus.FAILED, SimulationStatus.NOT_FINITE) and int(tr.num_steps) < 5000
         np.testing.assert_array_equal(tr.reached, [True, True, False])
-        with pytest.raises(jd.ConvergenceError, match="look at what acts"):
+        with pytest.raises(jd.ConvergenceError, match="check the parts"):
             tr.checked()
 
 
-def test_what_is_wrong_is_refused_by_name():
+def test_invalid_arguments_raise():
     m = jd.robots.pendulum()
     with pytest.raises(jd.ModelError, match="ts decreases"):
         simulate(m, *START, jnp.array([1.0, 0.0]))
     with pytest.raises(jd.ModelError, match="SemiImplicitEuler has no error estimate.*dt="):
         simulate(m, *START, jnp.array([0.0, 1.0]), solver=SemiImplicitEuler())
     f = floating()
-    for solver in (diffrax.LeapfrogMidpoint(), MomentumForm(diffrax.LeapfrogMidpoint())):
-        with pytest.raises(jd.ModelError, match="LeapfrogMidpoint keeps past iterates"):
+    for solver in (diffrax.LeapfrogMidpoint(), CanonicalMomenta(diffrax.LeapfrogMidpoint())):
+        with pytest.raises(jd.ModelError, match="LeapfrogMidpoint stores past iterates"):
             simulate(f, *state(f), jnp.array([0.0, 1.0]), dt=0.1, solver=solver)
     with pytest.raises(jd.ShapeError, match="q0 has shape"):
         simulate(m, jnp.zeros(3), jnp.zeros(1), jnp.array([0.0, 1.0]))
@@ -201,17 +201,16 @@ def test_what_is_wrong_is_refused_by_name():
 
 
 @pytest.mark.slow
-def test_single_precision_stays_single():
+def test_single_precision_is_preserved():
     m = jd.robots.pendulum().astype(jnp.float32)
     tr = simulate(m, *(x.astype(jnp.float32) for x in START), jnp.array([0.0, 1.0]))
     assert tr.q.dtype == tr.v.dtype == tr.t.dtype == jnp.float32
     assert abs(np.sin(tr.q[1, 0]) - PENDULUM[0, 0]) < 1e-4
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_implicit_solvers_on_manifolds():
-    m = wheeled()
+@pytest.mark.exhaustive
+def test_implicit_and_explicit_solvers_agree_on_manifolds():
+    m = wheeled_arm()
     q, v = state(m)
     ts = jnp.array([0.0, 0.2])
     explicit = simulate(m, q, v, ts, rtol=1e-10, atol=1e-10)
@@ -220,11 +219,11 @@ def test_implicit_solvers_on_manifolds():
 
 
 @pytest.mark.slow
-def test_slides_are_vectors_to_the_momentum_form():
-    """A cart with a pole: configuration and momentum, against configuration and velocity."""
+def test_canonical_momenta_of_a_cart_pole():
+    """Integration in configuration and momentum against integration in configuration and velocity."""
     model = jd.robots.cart_pole()
     q, v, ts = jnp.array([0.1, 0.7]), jnp.array([0.3, -0.2]), jnp.array([0.0, 1.0])
-    got = jd.simulate(model, q, v, ts, solver=MomentumForm(diffrax.Tsit5()), dt=1e-3)
+    got = jd.simulate(model, q, v, ts, solver=CanonicalMomenta(diffrax.Tsit5()), dt=1e-3)
     want = jd.simulate(model, q, v, ts, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(got.q[-1], want.q[-1], atol=1e-9)
     np.testing.assert_allclose(got.v[-1], want.v[-1], atol=1e-9)

@@ -1,4 +1,4 @@
-"""Stops that bounce, hold, or are met from the wrong side; and derivatives in limits and at the ends of steps."""
+"""Stops: rebound, rest, starts beyond a stop, impacts under constraints, and derivatives with respect to limits."""
 
 import diffrax
 import equinox as eqx
@@ -26,8 +26,8 @@ def drop(h, v, e, floor):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("floor", [FLOOR, OPEN], ids=["barrier", "open"])
-def test_a_robot_that_would_have_to_be_held_is_a_status(floor):
-    fell = drop(1.0, 0.0, 0.0, floor)  # plastic: it lies where it fell
+def test_resting_contact_is_reported_as_a_status(floor):
+    fell = drop(1.0, 0.0, 0.0, floor)  # plastic: the ball rests on the floor
     fall = np.sqrt(2 / G)
     assert int(fell.status) == SimulationStatus.HELD and int(fell.events.count) == 1
     assert abs(fell.events.time[0] - fall) < 1e-12
@@ -38,7 +38,7 @@ def test_a_robot_that_would_have_to_be_held_is_a_status(floor):
     lies = drop(0.0, 0.0, 0.5, floor)
     assert int(lies.status) == SimulationStatus.HELD and int(lies.events.count) == 0
     np.testing.assert_array_equal(lies.reached, TS <= 0)
-    # of infinitely many bounces in finite time none is missed, however low
+    # infinitely many bounces in finite time: none is missed, however low
     bounces = drop(1e-3, 0.0, 0.5, floor)
     end = np.sqrt(2e-3 / G) * (1 + 2 * 0.5 / (1 - 0.5))
     assert int(bounces.status) == SimulationStatus.MAX_EVENTS or int(bounces.status) == SimulationStatus.HELD
@@ -46,17 +46,17 @@ def test_a_robot_that_would_have_to_be_held_is_a_status(floor):
 
 
 @pytest.mark.slow
-def test_a_barrier_has_one_side():
+def test_starts_beyond_a_barrier():
     beyond = drop(-0.1, 0.0, 0.5, FLOOR)
     assert int(beyond.status) == SimulationStatus.HELD and not beyond.reached[1:].any()
-    assert int(drop(-0.1, 0.0, 0.5, OPEN).status) == SimulationStatus.FINISHED  # a passage that never happens
-    thrown = drop(0.0, -2.0, 0.5, FLOOR)  # hits at once, and leaves with half of its speed
+    assert int(drop(-0.1, 0.0, 0.5, OPEN).status) == SimulationStatus.FINISHED  # the floor is never passed downwards
+    thrown = drop(0.0, -2.0, 0.5, FLOOR)  # impact at the start, and half of the speed after it
     assert int(thrown.events.count) >= 1 and abs(thrown.events.time[0]) < 1e-12
     assert abs(thrown.events.v[0, 0] - 1.0) < 1e-12
     assert abs(thrown.q[1, 0] - (0.1 - G * 0.01 / 2)) < 1e-10
 
 
-def test_a_barrier_has_a_direction():
+def test_barriers_without_direction_raise():
     with pytest.raises(jd.ModelError, match="a barrier has direction 0"):
         Event(Coordinate(0, 0.0), barrier=True)
     with pytest.raises(jd.ModelError, match="the restitution of a Rebound is -0.1"):
@@ -70,7 +70,7 @@ def puck(upper=2.0):
 
 
 class Push(eqx.Module):
-    """One newton from a time on."""
+    """A force of 1 N from a time on."""
 
     late: jax.Array
 
@@ -79,13 +79,13 @@ class Push(eqx.Module):
 
 
 def slide(model, speed, e, late):
-    """From the origin in steps of 0.1 s, which an impact at 2 s falls on; pushed from the time `late` on."""
+    """From the origin in steps of 0.1 s, with an impact at the end of a step at 2 s; pushed from time `late` on."""
     start, ts = (jnp.zeros(1), speed * jnp.ones(1)), jnp.linspace(0.0, 4.0, 9)
     return simulate(model, *start, ts, effort=Push(jnp.asarray(late)), events=joint_stops(model, e), dt=0.1)
 
 
 @pytest.mark.slow
-def test_a_plastic_stop_keeps_what_nothing_pushes():
+def test_plastic_stop_holds_a_joint_until_it_is_pushed():
     rests = slide(puck(), 1.0, 0.0, 9.0)
     assert int(rests.status) == SimulationStatus.FINISHED and int(rests.events.count) == 1
     np.testing.assert_allclose(rests.q[:, 0], np.minimum(rests.t, 2.0), atol=1e-12)
@@ -95,34 +95,31 @@ def test_a_plastic_stop_keeps_what_nothing_pushes():
     np.testing.assert_allclose(pushed.q[-1, 0], 2.0, atol=1e-12)
 
 
-@pytest.mark.wide
-@pytest.mark.slow
-def test_an_impact_at_the_end_of_a_step_has_derivatives():
-    """`t = 2 / v` and after it `q = 2 - e v (T - t)`; the limit is a number of the model."""
+@pytest.mark.exhaustive
+def test_impact_at_the_end_of_a_step_has_derivatives():
+    """`t = limit / v`, and `q = limit - e v (T - t)` after it; the limit is a leaf of the model."""
     e, speed, limit = 0.5, 1.0, 2.0
 
-    def seen(speed, limit):
+    def impact_and_end(speed, limit):
         tr = slide(eqx.tree_at(lambda m: m.limits.upper, puck(), limit[None]), speed, e, 9.0)
         return jnp.stack([tr.events.time[0], tr.q[-1, 0], tr.v[-1, 0]])
 
     at = jnp.asarray(speed), jnp.asarray(limit)
-    np.testing.assert_allclose(seen(*at), [2.0, 2.0 - e * 2, -e], atol=1e-12)
-    by_speed, by_limit = jax.jacrev(seen, argnums=(0, 1))(*at)
+    np.testing.assert_allclose(impact_and_end(*at), [2.0, 2.0 - e * 2, -e], atol=1e-12)
+    by_speed, by_limit = jax.jacrev(impact_and_end, argnums=(0, 1))(*at)
     np.testing.assert_allclose(by_speed, [-limit / speed**2, -e * 4, -e], atol=1e-12)
     np.testing.assert_allclose(by_limit, [1 / speed, 1 + e, 0], atol=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_limits_may_be_traced_and_infinite():
-    """One program for each side of each joint; what has no limit never stops."""
+@pytest.mark.exhaustive
+def test_traced_and_infinite_limits():
+    """One program with an event for each side of each joint; infinite limits never stop the joint."""
     run = jax.jit(lambda m: slide(m, 1.0, 0.5, 9.0).q[-1, 0])
     assert abs(run(puck()) - 1.0) < 1e-12 and abs(run(puck(np.inf)) - 4.0) < 1e-12
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_second_derivatives_of_the_time_of_impact():
+@pytest.mark.exhaustive
+def test_second_derivative_of_the_time_of_impact():
     def impact(h):
         start = h * jnp.ones(1), jnp.zeros(1)
         return simulate(ball(), *start, TS, events=(FLOOR,), dt=0.05, adjoint=diffrax.ForwardMode()).events.time[0]
@@ -136,20 +133,20 @@ def test_second_derivatives_of_the_time_of_impact():
 
 
 @pytest.mark.slow
-def test_what_constrains_a_robot_shares_in_its_impacts():
-    """Four bars and two rods in a row with their tip held: the impulse meets the closure as well."""
+def test_impulses_of_stops_satisfy_the_constraints():
+    """A four-bar linkage, and a double pendulum with a fixed tip."""
     m = jd.robots.four_bar()
     q = jd.constraints.assemble(m, jd.constraints.described_constraints(m), jd.neutral(m)).checked().q
     v = ConstrainedMotion().project(m, 0.0, q, jnp.ones(m.nv))[1]
     _, after = Rebound(0, 0.3)(m, 0.0, q, v)
     assert abs(after[0] + 0.3 * v[0]) < 1e-13 * abs(v[0])
-    np.testing.assert_allclose(after, -0.3 * v, atol=1e-12)  # one degree of freedom: all turn round
+    np.testing.assert_allclose(after, -0.3 * v, atol=1e-12)  # one degree of freedom: all velocities reverse
     free = jd.mass_matrix(m, q) @ (Rebound(0, 0.3, jd.dynamics.FreeMotion())(m, 0.0, q, v)[1] - v)
     np.testing.assert_allclose(free[1:], 0, atol=1e-13)
-    held = System(jd.robots.double_pendulum(), motion=ConstrainedMotion(_pin()))
+    pinned = System(jd.robots.double_pendulum(), motion=ConstrainedMotion(_pin()))
     stops = (Event(Coordinate(0, 0.5), Rebound(0, 0.3), direction=-1),)
-    with pytest.raises(jd.ModelError, match="a Rebound knows nothing of the ConstrainedMotion"):
-        simulate(held, jnp.zeros(2), jnp.zeros(2), TS, events=stops)
+    with pytest.raises(jd.ModelError, match="the ConstrainedMotion of its system has constraints"):
+        simulate(pinned, jnp.zeros(2), jnp.zeros(2), TS, events=stops)
 
 
 def _pin():
@@ -157,8 +154,8 @@ def _pin():
 
 
 @pytest.mark.slow
-def test_simultaneous_and_exactly_as_many_as_allowed():
-    """Two marks at one height are passed at once, in the order they are given; the cap counts both."""
+def test_simultaneous_events_and_exactly_max_events():
+    """Two marks at one height are passed at once, in the order in which they are given; `max_events` counts both."""
     marks = tuple(Event(Coordinate(0, jnp.array(h))) for h in (0.5, 0.5, 0.2))
     run = lambda cap: simulate(ball(), jnp.ones(1), jnp.zeros(1), jnp.array([0, 0.42]), events=marks, max_events=cap)
     three = run(3)
@@ -170,7 +167,7 @@ def test_simultaneous_and_exactly_as_many_as_allowed():
 
 
 @pytest.mark.slow
-def test_single_precision():
+def test_single_precision_across_an_impact():
     m = ball().astype(jnp.float32)
     one = jnp.ones(1, jnp.float32)
     tr = simulate(m, one, 0 * one, TS.astype(jnp.float32), events=(FLOOR,))

@@ -1,4 +1,4 @@
-"""Inertia of solids against integration over their volume, Steiner's rule, and principal axes."""
+"""Inertia of solids against integration over their volume, the parallel axis theorem, and principal axes."""
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ def gauss(low, high):
     return (high - low) / 2 * NODES + (high + low) / 2, (high - low) / 2 * WEIGHTS
 
 
-def integrated(points, weights):
+def integrate(points, weights):
     """Mass and inertia about the origin of a cloud `points` (3, n)."""
     moment = np.einsum("in,jn,n->ij", points, points, weights)
     return weights.sum(), np.trace(moment) * np.eye(3) - moment
@@ -77,7 +77,7 @@ SOLIDS = {
 def test_solids_against_integration(name):
     make, (points, weights) = SOLIDS[name]
     body = make(1200.0)
-    mass, inertia = integrated(points, 1200 * weights)
+    mass, inertia = integrate(points, 1200 * weights)
     np.testing.assert_allclose(body.mass, mass, rtol=1e-12)
     np.testing.assert_allclose(body.inertia, inertia, atol=1e-12 * mass)
     assert inertia_defect(body.mass, body.inertia) is None
@@ -90,12 +90,12 @@ def test_mass_or_density_but_not_both():
             sphere(1.0, **given)
 
 
-def test_the_dimension_is_the_differentiable_leaf():
+def test_inertia_is_differentiable_with_respect_to_dimensions():
     slope = jax.grad(lambda x: box((x, 0.5, 0.7), density=10.0).inertia[1, 1])(0.3)
     np.testing.assert_allclose(slope, 10 * 0.5 * 0.7 / 12 * (3 * 0.3**2 + 0.7**2), rtol=1e-14)
 
 
-def test_steiner_and_the_sum_of_bodies():
+def test_sums_of_bodies_follow_the_parallel_axis_theorem():
     a = box((0.1, 0.2, 0.3), mass=2.0).moved((0.3, -0.1, 0.2), rpy_to_matrix(jnp.array([0.3, 0.5, -0.2])))
     b = point_mass(3.0).moved((-0.2, 0.4, 0.1))
     whole = a + b
@@ -108,30 +108,30 @@ def test_steiner_and_the_sum_of_bodies():
     np.testing.assert_allclose(pair.inertia, reduced * 0.25 * np.diag([1.0, 1, 0]), atol=1e-15)
 
 
-def test_two_bodies_without_mass_have_a_finite_sum_and_gradient():
-    nothing = point_mass(0.0)
-    total = nothing + nothing
+def test_the_sum_of_massless_bodies_and_its_gradient_are_finite():
+    massless = point_mass(0.0)
+    total = massless + massless
     assert total.mass == 0 and np.isfinite(total.com).all() and np.isfinite(total.inertia).all()
-    slope = jax.grad(lambda m: (point_mass(m).moved((1, 0, 0)) + nothing).inertia.sum())(0.0)
+    slope = jax.grad(lambda m: (point_mass(m).moved((1, 0, 0)) + massless).inertia.sum())(0.0)
     assert np.isfinite(slope)
 
 
-def test_turned_by_a_quarter_about_z():
-    turned = Inertia(1.0, np.zeros(3), np.diag([1.0, 2.0, 2.5])).moved(
+def test_inertia_rotated_by_a_quarter_turn_about_z():
+    rotated = Inertia(1.0, np.zeros(3), np.diag([1.0, 2.0, 2.5])).moved(
         rotation=rpy_to_matrix(jnp.array([0, 0, np.pi / 2]))
     )
-    np.testing.assert_allclose(turned.inertia, np.diag([2.0, 1.0, 2.5]), atol=1e-15)
-    np.testing.assert_allclose(jnp.linalg.solve(turned.inertia, jnp.array([2.0, 0, 0])), [1, 0, 0], atol=1e-15)
+    np.testing.assert_allclose(rotated.inertia, np.diag([2.0, 1.0, 2.5]), atol=1e-15)
+    np.testing.assert_allclose(jnp.linalg.solve(rotated.inertia, jnp.array([2.0, 0, 0])), [1, 0, 0], atol=1e-15)
 
 
-def test_rotation_is_not_its_transpose():
+def test_inertia_of_a_rotated_body_against_integration():
     r = rotation_vector_to_matrix(jnp.array([0.3, 0.7, -0.4]))
     points, weights = box_points(0.1, 0.2, 0.5)
     body = box((0.1, 0.2, 0.5), density=3.0).moved(rotation=r)
-    np.testing.assert_allclose(body.inertia, integrated(r @ points, 3 * weights)[1], atol=1e-15)
+    np.testing.assert_allclose(body.inertia, integrate(r @ points, 3 * weights)[1], atol=1e-15)
 
 
-def test_principal_axes_rebuild_the_inertia():
+def test_principal_axes_reconstruct_the_inertia():
     r = rotation_vector_to_matrix(jnp.array([0.3, 0.7, -0.4]))
     inertia = r @ jnp.diag(jnp.array([2.5, 1.0, 2.0])) @ r.T
     moments, axes = principal_axes(inertia)
@@ -151,18 +151,18 @@ def test_principal_axes_rebuild_the_inertia():
         (1.0, np.diag([1.0, 1, 2.1]), "triangle inequality"),
     ],
 )
-def test_what_no_body_can_have(mass, inertia, message):
+def test_inertia_defects_are_named(mass, inertia, message):
     assert message in inertia_defect(mass, inertia)
 
 
-def test_the_bounds_of_the_triangle_inequality_are_physical():
+def test_equality_in_the_triangle_inequality_is_allowed():
     assert inertia_defect(1.0, np.diag([1.0, 1, 2.0])) is None
     assert inertia_defect(0.0, np.zeros((3, 3))) is None
 
 
 @pytest.mark.slow
 def test_gradients_of_principal_axes_of_bodies_of_revolution():
-    """Their eigenvalues coincide, where the derivative of eigenvectors has poles."""
+    """Equal eigenvalues, where the derivative of eigenvectors has poles."""
     moments = lambda r: principal_axes(cylinder(r, 1.0, mass=12.0).inertia)[0]
     np.testing.assert_allclose(jax.jacfwd(moments)(0.1), [1.2, 0.6, 0.6], rtol=1e-12)  # of m r^2 / 2, then m r^2 / 4
     slopes = jax.jit(jax.jacrev(principal_axes))
@@ -172,8 +172,8 @@ def test_gradients_of_principal_axes_of_bodies_of_revolution():
         assert np.isfinite(by_axis).all()
 
 
-def test_derivative_of_principal_axes():
-    """Where they are apart: that of `R diag(moments) R^T` is the change itself."""
+def test_derivative_of_principal_axes_of_distinct_moments():
+    """The tangent of `R diag(moments) R^T` is the tangent of the inertia."""
     turn = np.asarray(rpy_to_matrix(jnp.array([0.3, -0.4, 0.5])))
     inertia = turn @ np.diag([1.0, 1.5, 2.2]) @ turn.T
     change = np.array([[0.3, 0.1, -0.2], [0.1, -0.4, 0.5], [-0.2, 0.5, 0.7]])

@@ -1,4 +1,4 @@
-"""Axioms of the rotations, sampled on purpose at the identity and at half turns."""
+"""Axioms of rotations, sampled at the identity and at half turns as well, and the skew matrix."""
 
 import jax
 import jax.numpy as jnp
@@ -18,13 +18,14 @@ from jaxdyn.spatial import (
     quaternion_to_matrix,
     rotation_vector_to_matrix,
     rpy_to_matrix,
+    skew,
 )
 
 RNG = np.random.default_rng(0)
 
 
 def rotation_vectors():
-    """Angles 0, tiny, at the branches of the series, ordinary, and half turns, about many axes."""
+    """Angles that are zero, tiny, at the switch to the series, ordinary, and half turns, about many axes."""
     axes = np.concatenate([np.eye(3), -np.eye(3), RNG.normal(size=(6, 3))])
     axes /= np.linalg.norm(axes, axis=1, keepdims=True)
     angles = [0, 1e-12, 1e-6, 9.99e-3, 0.0101, 0.19999, 0.20001, 1, 2.5, np.pi - 1e-7, np.pi]
@@ -46,7 +47,7 @@ def test_matrices_are_rotations_and_agree_with_scipy():
     np.testing.assert_allclose(m, Rotation.from_rotvec(np.array(VECTORS.T)).as_matrix(), atol=1e-14)
 
 
-def test_a_quaternion_of_any_length_is_a_rotation():
+def test_a_quaternion_of_any_norm_is_a_rotation():
     m = matrices(quaternion_to_matrix(7 * QUATERNIONS))
     expected = Rotation.from_quat(np.array(QUATERNIONS.T), scalar_first=True).as_matrix()
     np.testing.assert_allclose(m, expected, atol=1e-14)
@@ -69,7 +70,7 @@ def test_matrix_to_quaternion_inverts_up_to_sign():
     np.testing.assert_allclose(sign * back, q, atol=1e-14)
 
 
-def test_the_product_is_a_homomorphism():
+def test_quaternion_multiplication_is_a_homomorphism():
     a, b = QUATERNIONS[:, :20], QUATERNIONS[:, 20:]
     product = matrices(quaternion_to_matrix(quaternion_multiply(a, b)))
     expected = matrices(quaternion_to_matrix(a)) @ matrices(quaternion_to_matrix(b))
@@ -79,14 +80,14 @@ def test_the_product_is_a_homomorphism():
     np.testing.assert_allclose(quaternion_multiply(unit, quaternion_conjugate(unit)), one, atol=1e-15)
 
 
-def test_axis_and_angle():
+def test_axis_angle_agrees_with_scipy():
     axis = np.array([2.0, -1.0, 2.0]) / 3
     m = axis_angle_to_matrix(jnp.asarray(axis), jnp.array(0.7))
     np.testing.assert_allclose(m, Rotation.from_rotvec(0.7 * axis).as_matrix(), atol=1e-15)
     np.testing.assert_allclose(m @ axis, axis, atol=1e-15)
 
 
-def test_roll_pitch_yaw_are_those_of_urdf():
+def test_roll_pitch_yaw_follow_the_convention_of_urdf():
     rpy = jnp.asarray(RNG.uniform(-3, 3, (3, 20)))
     expected = Rotation.from_euler("xyz", np.array(rpy.T)).as_matrix()
     np.testing.assert_allclose(matrices(rpy_to_matrix(rpy)), expected, atol=1e-14)
@@ -128,10 +129,10 @@ SINGULAR = jnp.array(
 def test_derivatives_at_the_identity_and_at_half_turns(function, points):
     both = jax.jit(jax.vmap(lambda x: (jax.jacrev(function)(x), central(function, x))))
     exact, differences = both(points)
-    np.testing.assert_allclose(exact, differences, atol=1e-9)  # what differences can resolve
+    np.testing.assert_allclose(exact, differences, atol=1e-9)  # accuracy of the differences
 
 
-def test_second_derivatives_are_finite():
+def test_second_derivatives_of_the_exponential_are_finite():
     second = jax.jit(jax.vmap(jax.hessian(rotation_vector_to_matrix)))
     assert np.isfinite(second(SINGULAR)).all()
 
@@ -148,15 +149,22 @@ def test_derivative_of_matrix_to_quaternion():
     np.testing.assert_allclose(exact, jnp.moveaxis(expected, 1, 0), atol=1e-14)
 
 
-def test_the_logarithm_has_finite_gradients_everywhere():
+def test_gradients_of_the_logarithm_are_finite():
     log = lambda r: matrix_to_rotation_vector(rotation_vector_to_matrix(r))
     gradient = jax.jit(jax.vmap(jax.jacrev(log)))(SINGULAR)
     assert np.isfinite(gradient).all()
     np.testing.assert_allclose(gradient[:3], np.broadcast_to(np.eye(3), (3, 3, 3)), atol=1e-12)
 
 
-def test_single_precision_stays_single():
+def test_single_precision_is_preserved():
     r = VECTORS.astype(jnp.float32)
     m = rotation_vector_to_matrix(r)
     assert m.dtype == matrix_to_rotation_vector(m).dtype == jnp.float32
     np.testing.assert_allclose(m, rotation_vector_to_matrix(VECTORS), atol=1e-6)
+
+
+def test_skew_is_the_matrix_of_the_vector_product():
+    a, b = RNG.normal(size=(2, 4, 5, 3))
+    product = np.einsum("...ij,...j->...i", skew(jnp.asarray(a)), b)
+    np.testing.assert_allclose(product, np.cross(a, b), atol=1e-15)
+    np.testing.assert_array_equal(skew(jnp.asarray(a)), -np.swapaxes(skew(jnp.asarray(a)), -1, -2))

@@ -1,4 +1,4 @@
-"""Problems with known optima, shared by the tests."""
+"""Optimal control problems with known optima, shared by the tests."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,14 +21,14 @@ def _time(t, x):
 
 
 def push(mass=2.0, distance=1.5, duration=1.2, **options) -> Problem:
-    """A mass moved from rest to rest at the least integral of u^2, `12 m^2 d^2 / T^3`: `u = 6 m d (T - 2 t) / T^3`."""
+    """Double integrator from rest to rest, least integral of u^2, `12 m^2 d^2 / T^3`: `u = 6 m d (T - 2 t) / T^3`."""
     d = VectorField(_mass, ("p", "v"), ("u",), jnp.asarray(mass))
     end = jnp.stack([jnp.asarray(distance), jnp.zeros(())])
     return Problem(d, jnp.asarray(duration), start=jnp.zeros(2), end=end, running=_effort, **options)
 
 
-def hurried(mass=2.0, distance=1.5, force=3.0) -> Problem:
-    """The same in the least time within a force: `T = 2 sqrt(m d / F)`."""
+def minimum_time(mass=2.0, distance=1.5, force=3.0) -> Problem:
+    """Minimum-time double integrator with bounded force: `T = 2 sqrt(m d / F)`."""
     d = VectorField(_mass, ("p", "v"), ("u",), jnp.asarray(mass))
     end = jnp.stack([jnp.asarray(distance), jnp.zeros(())])
     bounds = Bounds(lower_control=-jnp.asarray(force), upper_control=jnp.asarray(force))
@@ -59,7 +59,7 @@ def _telescope(t, x, u, length):
 
 
 def robot_arm() -> Problem:
-    """ "Robot Arm" of COPS 3.0 (Dolan, More and Munson 2004, problem 8; Moessner-Beigel 1995), least time."""
+    """ "Robot Arm" of COPS 3.0 (Dolan, More and Munson 2004, problem 8; Moessner-Beigel 1995), minimum time."""
     names = ("rho", "theta", "phi")
     d = VectorField(_telescope, (*names, *(f"d{n}" for n in names)), names, jnp.asarray(5.0))
     wide = np.full(3, np.inf)
@@ -77,7 +77,7 @@ def _links(t, x, u, _):
 
 
 def two_link_arm() -> Problem:
-    """Two-link arm in least time (Luus, "Iterative Dynamic Programming", 2000, section 12.4.2; TwoLinkArm of PSOPT)."""
+    """Minimum-time two-link arm (Luus, "Iterative Dynamic Programming", 2000, section 12.4.2; TwoLinkArm of PSOPT)."""
     d = VectorField(_links, ("w1", "w2", "elbow", "shoulder"), ("u1", "u2"))
     bounds = Bounds(lower_control=-1.0, upper_control=1.0)
     start, end = np.array([0, 0, 0.5, 0]), np.array([0, 0, 0.5, 0.522])

@@ -1,4 +1,4 @@
-"""Transcriptions reach closed-form optima, and the orders that they promise."""
+"""Transcriptions: closed-form optima, infeasible problems, guesses that are far off."""
 
 import equinox as eqx
 import jax
@@ -18,13 +18,13 @@ from jaxdyn.trajopt import (
     solve,
 )
 
-from .problems import cart_pole, hurried, push
+from .problems import cart_pole, minimum_time, push
 
 COST = 12 * 2.0**2 * 1.5**2 / 1.2**3
 
 
 @pytest.mark.slow
-def test_a_mass_is_pushed_as_the_closed_form_says():
+def test_double_integrator_has_closed_form_optimum():
     found = solve(push(), intervals=6).checked()
     np.testing.assert_allclose(found.cost, COST, rtol=1e-10)
     t = np.asarray(found.t)
@@ -36,24 +36,24 @@ def test_a_mass_is_pushed_as_the_closed_form_says():
     assert solve(push(mass=3.0), intervals=6).compile_seconds == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("linear")
 @pytest.mark.parametrize(
     ("transcription", "error"),
     [
         (HermiteSimpson(separated=False), 1e-9),
         (MultipleShooting(linear=True), 1e-9),
-        (MultipleShooting(steps=2), 0.03),  # controls in six steps
+        (MultipleShooting(steps=2), 0.03),  # piecewise constant controls
     ],
-    ids=("compressed", "linear", "held"),
+    ids=("compressed", "linear", "constant"),
 )
-def test_other_transcriptions_agree(transcription, error):
+def test_transcriptions_agree(transcription, error):
     found = solve(push(), transcription=transcription, intervals=6).checked()
     np.testing.assert_allclose(found.cost, COST, rtol=error)
     assert np.abs(found.x[-1] - np.array([1.5, 0])).max() < 1e-8
 
 
 @pytest.mark.slow
-def test_the_trapezoid_is_the_quadratic_program_that_it_says():
+def test_trapezoidal_optimum_equals_quadratic_program():
     n, h, m = 6, 0.2, 2.0
     u = np.eye(n + 1)
     v = np.concatenate([np.zeros((1, n + 1)), np.cumsum(h / (2 * m) * (u[1:] + u[:-1]), axis=0)])
@@ -68,20 +68,20 @@ def test_the_trapezoid_is_the_quadratic_program_that_it_says():
 
 
 @pytest.mark.slow
-def test_the_least_time_is_that_of_full_force():
-    found = solve(hurried(), intervals=8).checked()  # the switch is at a node
+def test_minimum_time_is_bang_bang():
+    found = solve(minimum_time(), intervals=8).checked()  # the switch is at a node
     np.testing.assert_allclose(found.duration, 2 * np.sqrt(2.0 * 1.5 / 3.0), rtol=1e-7)
     np.testing.assert_allclose(np.abs(found.details.middle), 3.0, atol=1e-3)
 
 
 @pytest.mark.slow
-def test_least_time_is_found_from_bad_starts():
-    """Ends, controls and horizon drawn at random: many of them need the restoration phase."""
+def test_minimum_time_converges_from_random_guesses():
+    """Random states, controls and horizons: many of these guesses need the restoration phase."""
     most = 0
     for seed in range(40):
         draw = np.random.default_rng(seed)
         x, u = draw.normal(size=(2, 2)) * 20, draw.uniform(-3, 3, size=(2, 1))
-        p = hurried().with_guess(Guess(jnp.array([0.0, 1.0]), jnp.asarray(x), jnp.asarray(u)))
+        p = minimum_time().with_guess(Guess(jnp.array([0.0, 1.0]), jnp.asarray(x), jnp.asarray(u)))
         p = eqx.tree_at(lambda p: p.duration, p, jnp.asarray(10.0 ** draw.uniform(-1.5, 1.5)))
         found = solve(p, intervals=8).checked()
         np.testing.assert_allclose(found.duration, 2 * np.sqrt(2.0 * 1.5 / 3.0), rtol=1e-7)
@@ -110,7 +110,7 @@ def _limited(speed=np.inf, slowest=-np.inf, force=np.inf, fastest=np.inf, rate=n
     ],
     ids=("force", "speed", "rate", "state", "path"),
 )
-def test_a_problem_without_a_solution_says_what_is_violated(limits, name):
+def test_infeasible_problem_names_violated_constraint(limits, name):
     found = solve(_limited(**limits), intervals=12, max_iterations=150)
     assert found.status == SolveStatus.INFEASIBLE
     assert np.isfinite(found.x).all()
@@ -123,7 +123,7 @@ def test_a_problem_without_a_solution_says_what_is_violated(limits, name):
 
 
 @pytest.mark.slow
-def test_numbers_that_are_not_finite_give_a_status():
+def test_status_of_numbers_that_are_not_finite():
     for p in (push(mass=0.0), push(mass=np.nan), push(distance=np.inf)):
         found = solve(p, intervals=6)
         assert found.status == SolveStatus.NOT_FINITE
@@ -131,7 +131,7 @@ def test_numbers_that_are_not_finite_give_a_status():
 
 
 @pytest.mark.slow
-def test_path_constraints_and_rates_hold():
+def test_path_constraints_and_rate_bounds_are_satisfied():
     found = solve(_limited(speed=1.6, rate=100.0), intervals=12, max_iterations=150).checked()
     assert found.x[:, 1].max() <= 1.6 + 1e-7
     assert found.x[:, 1].max() > 1.6 - 1e-3
@@ -140,7 +140,7 @@ def test_path_constraints_and_rates_hold():
 
 
 @pytest.mark.slow
-def test_bad_guesses_give_a_status():
+def test_status_of_bad_guesses():
     p = cart_pole()
 
     def attempt(x, u):
@@ -156,6 +156,6 @@ def test_bad_guesses_give_a_status():
     assert all(jnp.isfinite(x).all() for x in numbers)
 
 
-def test_held_controls_have_no_rate():
+def test_rate_bounds_of_piecewise_constant_controls_are_rejected():
     with pytest.raises(ModelError, match="linear=True"):
         solve(push(bounds=Bounds(control_rate=1.0)), transcription=MultipleShooting(), intervals=2)

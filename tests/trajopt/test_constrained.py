@@ -1,4 +1,4 @@
-"""Motion and contact force planned together: the same optimum as in coordinates without constraint, and limits held."""
+"""Constrained robots: optima equal those in minimal coordinates, and bounds on constraint forces are satisfied."""
 
 import functools
 from typing import Any
@@ -34,8 +34,8 @@ END = 1.2
 
 
 class Bob(AbstractConstrainedDynamics):
-    """A pendulum of unit mass and length in Cartesian coordinates, pushed along its circle; the last control is the
-    multiplier of `(p.p - 1)/2 = 0`, less the tension."""
+    """A pendulum of unit mass and length in Cartesian coordinates, with a tangential force; the last control is the
+    multiplier of `(p.p - 1)/2 = 0`, the negative tension."""
 
     gravity: Any
     state_names: tuple[str, ...] = eqx.field(static=True, default=("x", "y", "vx", "vy"))
@@ -61,7 +61,7 @@ def _push(t, x, u):
 @jax.jit
 @functools.partial(jax.value_and_grad, has_aux=True)
 def _cartesian(gravity, most):
-    """The least integral of the squared push from hanging to `END`, at rest, with the rod bearing at most so much."""
+    """The least integral of the squared force from hanging to `END`, at rest, with bounded tension."""
     angles = jnp.linspace(0, END, 9)
     x = jnp.stack([jnp.sin(angles), -jnp.cos(angles), 0 * angles, 0 * angles], axis=1)
     guess = Guess(angles / END, x, jnp.tile(jnp.array([0.0, -G]), (9, 1)))
@@ -72,8 +72,8 @@ def _cartesian(gravity, most):
     return found.cost, (found.x, found.u, found.status)
 
 
-def _in_the_angle(g):
-    """The same in the angle, without a limit, by the conditions of the maximum principle: `u = -p2 / 2`."""
+def _optimum_in_angle(g):
+    """The same optimum in the angle, without bounds, by the maximum principle: `u = -p2 / 2`."""
 
     def rate(t, y):
         angle, w, p1, p2 = y
@@ -89,14 +89,14 @@ def _in_the_angle(g):
 
 
 @pytest.mark.slow
-def test_a_pendulum_on_its_circle_is_that_in_its_angle():
-    """Position, velocity and the force of the rod planned together, by the derivatives of the optimum too."""
+def test_cartesian_pendulum_optimum_equals_optimum_in_angle():
+    """Trajectory, tension, and derivatives of the optimum."""
     (cost, (_, u, status)), slope = _cartesian(G, jnp.inf)
     assert status == SolveStatus.SOLVED
-    np.testing.assert_allclose(cost, _in_the_angle(G), rtol=2e-5)  # the error of the mesh, of fourth order
-    np.testing.assert_allclose(slope, (_in_the_angle(G + 1e-3) - _in_the_angle(G - 1e-3)) / 2e-3, rtol=1e-4)
-    borne = -float(u[:, 1].min())
-    for most in (borne + 1, borne - 0.5, borne - 1.0):
+    np.testing.assert_allclose(cost, _optimum_in_angle(G), rtol=2e-5)  # the error of the mesh, of fourth order
+    np.testing.assert_allclose(slope, (_optimum_in_angle(G + 1e-3) - _optimum_in_angle(G - 1e-3)) / 2e-3, rtol=1e-4)
+    largest = -float(u[:, 1].min())
+    for most in (largest + 1, largest - 0.5, largest - 1.0):
         (limited, (x, u, status)), slope = _cartesian(G, most)
         assert status == SolveStatus.SOLVED
         assert np.abs(np.sum(x[:, :2] ** 2, axis=1) - 1).max() < 1e-9
@@ -104,11 +104,11 @@ def test_a_pendulum_on_its_circle_is_that_in_its_angle():
         tension = np.sum(x[:, 2:] ** 2, axis=1) - G * np.asarray(x[:, 1])
         np.testing.assert_allclose(u[:, 1], -tension, atol=1e-8)
         assert tension.max() < most + 1e-7
-        assert (limited > cost + 1e-3) == (most < borne)
+        assert (limited > cost + 1e-3) == (most < largest)
         h = 1e-4
         difference = (_cartesian(G + h, most)[0][0] - _cartesian(G - h, most)[0][0]) / (2 * h)
         np.testing.assert_allclose(slope, difference, rtol=1e-5)
-    assert tension.max() > most - 1e-4  # the last limit binds
+    assert tension.max() > most - 1e-4  # the last bound is active
 
 
 # Two rods whose tip slides along a wall
@@ -119,7 +119,7 @@ def _wall(p):
 
 
 def _on_wall(q1):
-    """Both angles of the arm with its tip on the wall, unit rods hanging along -z: `-sin q1 - sin(q1 + q2) = 0.6`."""
+    """Angles of the arm with its tip on the wall, unit rods along -z: `-sin q1 - sin(q1 + q2) = 0.6`."""
     return np.array([q1, np.arcsin(-0.6 - np.sin(q1)) - q1])
 
 
@@ -127,8 +127,10 @@ def _efforts(t, x, u):
     return u[:2] @ u[:2]
 
 
-def _slid(mass, least, most):
-    """The least integral of squared efforts of a slide from rest to rest, with the force of the wall in a range."""
+@jax.jit
+@functools.partial(jax.value_and_grad, has_aux=True)
+def _slide(mass, least, most):
+    """The least integral of squared efforts of a slide from rest to rest, with bounds on the contact force."""
     model = jd.robots.double_pendulum(masses=(1.0, mass))
     robot = ConstrainedRobot(model, jc.OnSurface("wall", jc.End("tip", jnp.zeros(3)), _wall))
     assert robot.control_names == ("upper_joint", "lower_joint", "wall.0")
@@ -141,8 +143,8 @@ def _slid(mass, least, most):
     return found.cost, (found.x, found.u, found.status)
 
 
-def _by_hand(q, v, tau, m):
-    """Accelerations and the force of the wall by hand: two equations of motion, of the double pendulum, and its own."""
+def _accelerations_and_force(q, v, tau, m):
+    """Accelerations and contact force from the equations of motion of the double pendulum and the wall constraint."""
     (q1, q2), (v1, v2), both = q, v, q[0] + q[1]
     c, h = np.cos(q2), m * np.sin(q2)
     mass = np.array([[1 + 2 * m + 2 * m * c, m + m * c], [m + m * c, m]])
@@ -155,69 +157,65 @@ def _by_hand(q, v, tau, m):
 
 
 @pytest.mark.slow
-def test_a_robot_on_a_wall_moves_as_by_hand():
+def test_robot_on_wall_satisfies_equations_of_motion():
     @jax.jit
-    def said(mass, x, u):
+    def constrained(mass, x, u):
         model = jd.robots.double_pendulum(masses=(1.0, mass))
         robot = ConstrainedRobot(model, jc.OnSurface("wall", jc.End("tip", jnp.zeros(3)), _wall))
         return robot.constrained(0.0, x, u)
 
     q, tau = _on_wall(-0.9), np.array([3.0, -2.0])
     v = np.array([-np.cos(q.sum()), np.cos(q[0]) + np.cos(q.sum())])  # along the wall
-    *a, force = _by_hand(q, v, tau, 1.3)
-    seen = said(1.3, jnp.concatenate([q, v]), jnp.append(tau, force))
-    np.testing.assert_allclose(seen.rate, np.r_[v, a], atol=1e-10)
-    np.testing.assert_allclose(seen.forces, 0, atol=1e-10)
-    np.testing.assert_allclose(seen.invariants, 0, atol=1e-10)
+    *a, force = _accelerations_and_force(q, v, tau, 1.3)
+    found = constrained(1.3, jnp.concatenate([q, v]), jnp.append(tau, force))
+    np.testing.assert_allclose(found.rate, np.r_[v, a], atol=1e-10)
+    np.testing.assert_allclose(found.forces, 0, atol=1e-10)
+    np.testing.assert_allclose(found.invariants, 0, atol=1e-10)
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_motion_and_force_along_a_wall_are_planned_together():
-    m, slid = 1.3, jax.jit(_slid)
+@pytest.mark.exhaustive
+def test_contact_force_bounds_along_a_wall():
+    m = 1.3
     costs, least, most = [], -np.inf, np.inf
     for _ in range(3):
-        cost, (x, u, status) = slid(m, least, most)
+        (cost, (x, u, status)), _ = _slide(m, least, most)
         assert status == SolveStatus.SOLVED
         x, u = np.asarray(x), np.asarray(u)
         force = u[:, 2]
         np.testing.assert_allclose(-np.sin(x[:, 0]) - np.sin(x[:, 0] + x[:, 1]), 0.6, atol=1e-9)
-        by_hand = [_by_hand(y[:2], y[2:], w[:2], m)[2] for y, w in zip(x, u, strict=True)]
-        np.testing.assert_allclose(force, by_hand, atol=1e-7)
+        expected = [_accelerations_and_force(y[:2], y[2:], w[:2], m)[2] for y, w in zip(x, u, strict=True)]
+        np.testing.assert_allclose(force, expected, atol=1e-7)
         assert least - 1e-7 < force.min() and force.max() < most + 1e-7
         costs.append(float(cost))
         if least < 0:
-            assert force.min() < -1  # the wall would have to pull; from now on it pushes alone
+            assert force.min() < -1  # the wall would have to pull; from now on it can only push
             least = 0.0
         else:
-            most = 0.98 * force.max()  # and then not so much
+            most = 0.98 * force.max()  # and then with a bounded force
     assert costs[0] < costs[1] < costs[2]
     assert force.min() < 1e-6
     assert force.max() > most / 0.98 - 1e-3
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_a_constrained_optimum_has_derivatives_in_the_model():
-    slid = jax.jit(jax.value_and_grad(_slid, has_aux=True))
+@pytest.mark.exhaustive
+def test_derivatives_of_constrained_optimum():
     m, h = 1.3, 1e-4
     for least in (-np.inf, 0.0):
-        (_, (_, _, status)), slope = slid(m, least, np.inf)
+        (_, (_, _, status)), slope = _slide(m, least, np.inf)
         assert status == SolveStatus.SOLVED
-        difference = (slid(m + h, least, np.inf)[0][0] - slid(m - h, least, np.inf)[0][0]) / (2 * h)
+        difference = (_slide(m + h, least, np.inf)[0][0] - _slide(m - h, least, np.inf)[0][0]) / (2 * h)
         np.testing.assert_allclose(slope, difference, rtol=1e-5)
 
 
 # A closed chain
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_a_linkage_turns_with_its_bearing_spared():
-    """Made inside of a compiled function, where the number of independent rows of the closure is to be told."""
+@pytest.mark.exhaustive
+def test_bearing_force_bounds_of_a_four_bar():
+    """Built inside of a compiled function, which needs the number of independent rows of the closure."""
 
     @jax.jit
-    def turned(mass, most):
+    def turn(mass, most):
         model = jd.robots.four_bar(masses=(1.0, mass, 1.5))
         closure = jc.described_constraints(model)
         robot = ConstrainedRobot(model, closure, actuated=("crank_joint",), rank=2)
@@ -233,7 +231,7 @@ def test_a_linkage_turns_with_its_bearing_spared():
     exact = jax.jit(jax.vmap(lambda q, v, tau: jc.constrained_dynamics(model, closure, q, v, tau).multipliers))
     costs, limit = [], np.inf
     for _ in range(2):
-        cost, x, u, force, status = turned(2.0, limit)
+        cost, x, u, force, status = turn(2.0, limit)
         assert status == SolveStatus.SOLVED
         tau = jnp.zeros((9, 3)).at[:, 0].set(u[:, 0])
         np.testing.assert_allclose(force, exact(x[:, :3], x[:, 3:], tau), atol=1e-7)
@@ -246,40 +244,40 @@ def test_a_linkage_turns_with_its_bearing_spared():
 
 
 @pytest.mark.slow
-def test_independent_rows_are_found_or_told():
+def test_rank_of_redundant_constraints():
     model = jd.robots.four_bar()
     closure = jc.described_constraints(model)
     robot = ConstrainedRobot(model, closure)
     assert robot.num_forces == 2  # of the three rows of a point, in a plane
     assert robot.num_invariants == 4
-    with pytest.raises(ModelError, match="rank=3 is given, but 2 of 3 rows"):
+    with pytest.raises(ModelError, match="rank=3 is given, but 2 of 3 constraint rows"):
         ConstrainedRobot(model, closure, rank=3)
     traced = lambda mass: ConstrainedRobot(jd.robots.four_bar(masses=(1.0, mass, 1.5)), closure).basis
-    with pytest.raises(ModelError, match="give ConstrainedRobot their number"):
+    with pytest.raises(ModelError, match="pass rank="):
         jax.eval_shape(traced, 1.0)
 
 
 @pytest.mark.slow
-def test_a_robot_with_closures_says_the_same_with_unknowns():
-    """The residual is zero at the accelerations along the closures, and regular in them."""
+def test_implicit_equations_of_a_robot_with_closures():
+    """The residual vanishes at the accelerations and its Jacobian is regular."""
     m = jd.robots.four_bar()
     robot = Robot(m)
-    assert not robot.affine
+    assert not robot.is_affine
 
     @jax.jit
-    def said(x, u):
+    def compare(x, u):
         y = robot.unknowns(0.0, x, u)
         rate, residual = robot.implicit(0.0, x, u, y)
         slope = jax.jacfwd(lambda y: robot.implicit(0.0, x, u, y)[1])(y)
         return rate - robot.rate(0.0, x, u), residual, slope
 
     x = jnp.concatenate([jd.neutral(m), jnp.zeros(m.nv)])
-    difference, residual, slope = said(x, jnp.ones(robot.nu))
+    difference, residual, slope = compare(x, jnp.ones(robot.nu))
     np.testing.assert_allclose(difference, 0, atol=1e-12)
     np.testing.assert_allclose(residual, 0, atol=1e-9)
     assert abs(jnp.linalg.det(slope)) > 1e-6
 
 
-def test_shooting_refuses_unknown_forces():
+def test_shooting_rejects_constrained_dynamics():
     with pytest.raises(ModelError, match="Bob"):
         solve(Problem(Bob(jnp.asarray(G)), 1.0), transcription=MultipleShooting(), intervals=4)

@@ -1,4 +1,4 @@
-"""Derivatives of implicit dynamics are those of their rate; a batch of solves is its solves one by one."""
+"""Derivatives of implicit dynamics equal the derivatives of their rate; batched solves equal single solves."""
 
 import functools
 
@@ -11,7 +11,7 @@ import jaxdyn as jd
 import jaxdyn.constraints as jc
 from jaxdyn.simulation import Feedback, System, Wrench
 from jaxdyn.trajopt import ConstrainedRobot, Guess, PathConstraint, Problem, Robot, Trapezoidal, solve
-from jaxdyn.trajopt._interior_point_program import Program
+from jaxdyn.trajopt.interior_point._program import Program
 
 from .problems import cart_pole
 
@@ -28,19 +28,22 @@ def _law(t, q, v):
     return jnp.sin(3 * t) * v**2 - jnp.cos(q)
 
 
-def agrees(dynamics, seed=0):
-    """First and second derivatives against those of the rate itself."""
+def check_derivatives(dynamics, seed=0):
+    """First and second derivatives against direct differentiation of the rate."""
     problem = Problem(dynamics, 1.0, running=_running, path=[PathConstraint("path", _path)])
     program = Program(problem, Trapezoidal(), jnp.linspace(0, 1, 3))
     size = jax.eval_shape(program.point, jnp.zeros(1 + problem.nx + problem.nu)).shape
     rng = np.random.default_rng(seed)
 
-    @functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": "0"})  # run but thrice
+    @functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": "0"})  # run three times only
     def both(p, w):
-        sight = program._sight(p)
-        curve, again = program._curvature(sight, w), jax.jacrev(lambda p: w @ program._sight(p).slope)(p)
-        explicit = program.point(p), jax.jacfwd(program.point)(p), jax.hessian(lambda p: w @ program.point(p))(p)
-        return (sight.value, sight.slope, curve, again), (*explicit, explicit[-1])
+        at = program._linearise_point(p)
+        hessian, repeated = (
+            program._weighted_hessian(at, w),
+            jax.jacrev(lambda p: w @ program._linearise_point(p).jacobian)(p),
+        )
+        direct = program.point(p), jax.jacfwd(program.point)(p), jax.hessian(lambda p: w @ program.point(p))(p)
+        return (at.value, at.jacobian, hessian, repeated), (*direct, direct[-1])
 
     for _ in range(3):
         p, w = rng.normal(size=1 + problem.nx + problem.nu), rng.normal(size=size)
@@ -49,28 +52,25 @@ def agrees(dynamics, seed=0):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
 
 
-@pytest.mark.wide
-@pytest.mark.slow
-def test_a_robot_with_all_that_acts_on_it():
+@pytest.mark.exhaustive
+def test_implicit_derivatives_of_a_robot_with_feedback_and_wrench():
     model = jd.robots.cart_pole()
     parts = (Feedback(_law), Wrench(model.link_names[-1], jnp.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])))
-    agrees(Robot(System(model, parts), actuated=(model.joint_names[0],)))
+    check_derivatives(Robot(System(model, parts), actuated=(model.joint_names[0],)))
 
 
 def _wall(p):
     return p[0] ** 2 - 0.6
 
 
-@pytest.mark.wide
-@pytest.mark.slow
-def test_a_robot_under_constraints():
+@pytest.mark.exhaustive
+def test_implicit_derivatives_of_a_constrained_robot():
     model = jd.robots.double_pendulum()
-    agrees(ConstrainedRobot(model, jc.OnSurface("wall", jc.End("lower", (0.0, 0.0, -1.0)), _wall)))
+    check_derivatives(ConstrainedRobot(model, jc.OnSurface("wall", jc.End("lower", (0.0, 0.0, -1.0)), _wall)))
 
 
-@pytest.mark.wide
-@pytest.mark.slow
-def test_a_batch_is_its_solves_one_by_one():
+@pytest.mark.exhaustive
+def test_batched_solves_equal_single_solves():
     problem = cart_pole()
     ends = jnp.stack([problem.start.value, problem.end.value])
 

@@ -1,17 +1,11 @@
-"""The code of docs/trajopt.md runs, and the page names what there is."""
-
-import re
-from pathlib import Path
+"""The code of docs/trajopt.md runs."""
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "trajopt.md"
+from tests.pages import code_blocks, run_page
 
 
 @pytest.mark.slow
-def test_the_page_runs():
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)
-    assert len(blocks) >= 3
-    names: dict = {"__name__": "trajopt_page"}
-    for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), names)
+def test_trajopt_page():
+    assert len(code_blocks("trajopt")) >= 3
+    run_page("trajopt")

@@ -11,8 +11,8 @@ import scipy.optimize
 from jaxdyn import trajopt as to
 from jaxdyn._errors import ConvergenceError, ModelError
 from jaxdyn.trajopt import SolveStatus
-from jaxdyn.trajopt._ilqr_backward import within
-from jaxdyn.trajopt._ilqr_stage import Expansion
+from jaxdyn.trajopt.ilqr._backward_pass import solve_bounded
+from jaxdyn.trajopt.ilqr._stage import Expansion
 
 from .problems import cart_pole
 
@@ -83,7 +83,7 @@ def box_problem():
 
 
 @pytest.mark.slow
-def test_limits_of_controls_and_ends_are_those_of_a_quadratic_program():
+def test_control_limits_and_terminal_conditions_agree_with_a_quadratic_program():
     n = 20
     found = to.ilqr(box_problem(), intervals=n).checked()
     f, g, _ = discrete(n)
@@ -107,7 +107,7 @@ def test_limits_of_controls_and_ends_are_those_of_a_quadratic_program():
 
 
 @pytest.mark.slow
-def test_what_cannot_be_met_is_named():
+def test_infeasible_problems_report_the_violated_constraint():
     found = to.ilqr(double_integrator(0.5, running=small, end=jnp.zeros(2)), intervals=20, max_iterations=200)
     assert found.status != SolveStatus.SOLVED
     assert np.isfinite(found.cost)
@@ -119,7 +119,7 @@ def test_what_cannot_be_met_is_named():
     broken = to.ilqr(eqx.tree_at(lambda p: p.start.value, box_problem(), jnp.array([jnp.nan, 0.0])), intervals=20)
     assert broken.status == SolveStatus.NOT_FINITE
     assert np.isfinite(broken.x).all()
-    with pytest.raises(ModelError, match="controls at its ends"):
+    with pytest.raises(ModelError, match="fixes controls at the ends"):
         to.ilqr(double_integrator(running=small, end_control=[0.0]), intervals=20)
 
 
@@ -150,10 +150,10 @@ def condensed(stages, end, gaps, nu):
 
 
 @pytest.mark.slow
-def test_the_active_set_is_that_of_a_quadratic_program():
+def test_active_set_agrees_with_a_quadratic_program():
     rng = np.random.default_rng(0)
     n, nx, nu = 6, 3, 2
-    solve = jax.jit(within)
+    solve = jax.jit(solve_bounded)
     count = 0
     for _ in range(10):
         stages, end, gaps, room = random_stages(rng, n, nx, nu)
@@ -188,8 +188,8 @@ def swing_up(gravity=9.81, limit=3.0, guess=0.0):
     )
 
 
-@pytest.mark.slow
-def test_a_swing_up_from_a_guess_that_is_no_motion_and_many_at_once():
+@pytest.mark.exhaustive
+def test_swing_up_from_an_infeasible_guess_and_in_a_batch():
     solve = lambda limit: to.ilqr(swing_up(limit=limit), intervals=60)
     limits = jnp.array([5.0, 6.0, 8.0])
     many = jax.jit(jax.vmap(solve))(limits)
@@ -216,7 +216,7 @@ def _two_joints(t, x, u, light):
 
 
 @pytest.mark.slow
-def test_gaps_of_a_light_joint_with_friction_are_closed_at_once():
+def test_gaps_of_a_light_joint_with_friction_close():
     """Its costates are a thousandth of those of the heavy joint; weighed alike, its gaps make all steps short."""
     dynamics = to.VectorField(_two_joints, ("q1", "q2", "v1", "v2"), ("u1", "u2"), jnp.asarray(0.01))
     limit = jnp.array([16.0, 0.6])
@@ -236,7 +236,7 @@ def test_gaps_of_a_light_joint_with_friction_are_closed_at_once():
 
 
 @pytest.mark.slow
-def test_the_derivative_of_the_optimum():
+def test_derivative_of_the_optimum():
     cost = lambda g, limit: to.ilqr(swing_up(g, limit), intervals=60, tolerance=1e-9).cost
     by_gravity, by_limit = jax.grad(cost, (0, 1))(9.81, 5.0)
     assert by_limit < -0.1  # the range is reached, and costs
@@ -247,8 +247,8 @@ def test_the_derivative_of_the_optimum():
         assert abs(ours - difference) < 1e-4 * (1 + abs(difference))  # the cost is known to 1e-9 of itself
 
 
-@pytest.mark.slow
-def test_second_derivatives_lead_cold_to_the_optimum_of_multiple_shooting():
+@pytest.mark.exhaustive
+def test_second_derivatives_reach_the_optimum_of_multiple_shooting():
     problem = cart_pole()
     found = to.ilqr(problem, intervals=40, second_order=True)
     other = to.solve(problem, transcription=to.MultipleShooting(), intervals=40)
@@ -268,8 +268,8 @@ def hurried_swing(numbers):
     return eqx.tree_at(lambda p: p.bounds.upper_state, turn, jnp.stack([jnp.inf, speed]))
 
 
-@pytest.mark.slow
-def test_the_derivative_of_the_trajectory():
+@pytest.mark.exhaustive
+def test_derivative_of_the_trajectory():
     solve = lambda y: to.ilqr(hurried_swing(y), intervals=40, tolerance=1e-11, second_order=True)
     moves = lambda y: (lambda r: (r.cost, r.x, r.u, r.status))(solve(y))
     numbers = jnp.array([9.81, 5.5, 4.5, np.pi])

@@ -1,4 +1,4 @@
-"""Errors of intervals, the orders with which they fall, and meshes that follow them."""
+"""Discretisation errors, their orders, and mesh refinement."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,9 +19,9 @@ from jaxdyn.trajopt import (
     solve,
     solve_refined,
 )
-from jaxdyn.trajopt._mesh import _errors
+from jaxdyn.trajopt.drivers._mesh_refinement import _errors
 
-from .problems import hurried, push, two_link_arm
+from .problems import minimum_time, push, two_link_arm
 
 
 def _decay(t, x, u, p):
@@ -29,7 +29,7 @@ def _decay(t, x, u, p):
 
 
 @pytest.mark.parametrize("transcription", [Trapezoidal(), HermiteSimpson()], ids=("trapezoid", "simpson"))
-def test_errors_fall_with_the_order_of_the_transcription(transcription):
+def test_errors_decrease_with_the_order_of_the_transcription(transcription):
     """`xdot = -x`, whose discrete motions are powers of a rational function of the step."""
     problem = Problem(VectorField(_decay, ("x",), ("u",)), 1.0)
 
@@ -44,10 +44,10 @@ def test_errors_fall_with_the_order_of_the_transcription(transcription):
 
 
 @pytest.mark.slow
-def test_a_mesh_finds_the_switch_of_a_least_time():
+def test_refinement_locates_the_switch_of_a_minimum_time_problem():
     """It is inside of the third interval, away from its middle; that one alone is cut."""
     mesh = [0, 0.3, 0.45, 0.7, 0.85, 1]
-    refined = solve_refined(hurried(), error=1e-3, rounds=2, mesh=mesh)
+    refined = solve_refined(minimum_time(), error=1e-3, rounds=2, mesh=mesh)
     coarse, fine = refined
     best = 2 * np.sqrt(2.0 * 1.5 / 3.0)
     assert max(abs(s.duration - best) for s in refined) < 0.01
@@ -68,12 +68,11 @@ def test_a_mesh_finds_the_switch_of_a_least_time():
         # four points of Gauss on an absolute value: 9 % too much for a cubic
         np.testing.assert_allclose(found, exact, rtol=0.12, atol=0.05 * exact.max() + 1e-12)
     with pytest.raises(ConvergenceError, match="after 1 rounds the largest error"):
-        solve_refined(hurried(), error=1e-9, rounds=1, mesh=mesh, throw=True)
+        solve_refined(minimum_time(), error=1e-9, rounds=1, mesh=mesh, throw=True)
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_meshes_are_refined_where_the_error_is():
+@pytest.mark.exhaustive
+def test_refinement_subdivides_intervals_with_large_errors():
     coarse, *_, fine = solve_refined(two_link_arm(), error=2e-4, rounds=3, intervals=20)
     assert interval_errors(fine).max() < interval_errors(coarse).max() / 3
     lengths = np.diff(fine.t)
@@ -81,14 +80,14 @@ def test_meshes_are_refined_where_the_error_is():
     assert fine.cost < coarse.cost
 
 
-def test_a_mesh_is_cut_by_the_order():
+def test_number_of_subdivisions_follows_the_order():
     mesh = refined_mesh(np.array([0.0, 0.5, 1.0]), np.array([[1e-7], [15e-6]]), 1e-6)
     np.testing.assert_allclose(mesh, [0, 0.5, 0.75, 1.0])
 
 
-@pytest.mark.slow
-def test_methods_that_simulate_have_no_such_estimate():
-    with pytest.raises(ModelError, match="by collocation"):
+@pytest.mark.exhaustive
+def test_shooting_has_no_error_estimate():
+    with pytest.raises(ModelError, match="errors of collocation"):
         interval_errors(ilqr(push(), intervals=2))
     with pytest.raises(ModelError, match="multiple shooting is that of its integrator"):
         interval_errors(solve(push(), transcription=MultipleShooting(), intervals=2))

@@ -21,8 +21,8 @@ def arrived(t, x):
     return 100 * (1 + jnp.cos(x[0])) + 10 * x[1] ** 2
 
 
-@pytest.mark.slow
-def test_a_pendulum_is_swung_up_and_held_with_a_weak_motor():
+@pytest.mark.exhaustive
+def test_swing_up_and_balance_of_a_pendulum_with_a_weak_motor():
     limit = 4.0  # holding it level takes 9.81 N m
     problem = to.Problem(
         to.Robot(PENDULUM),
@@ -70,7 +70,7 @@ def follower(dynamics, **options):
 
 
 @pytest.mark.slow
-def test_a_moving_reference_is_followed_through_a_delay_of_one_sample():
+def test_tracking_of_a_moving_reference_with_a_delay_of_one_sample():
     field = to.VectorField(pendulum, ("angle", "rate"), ("effort",), jnp.asarray(9.81))
     law = follower(field, efforts=push, delay=0.05)
     ts = jnp.linspace(0.0, 2.0, 41)
@@ -85,8 +85,8 @@ def test_a_moving_reference_is_followed_through_a_delay_of_one_sample():
     assert (begun[late] >= np.arange(41)[late] - 1).all()
 
 
-@pytest.mark.slow
-def test_both_solvers_make_the_same_plans_and_their_derivatives_are_the_gains():
+@pytest.mark.exhaustive
+def test_both_replanners_agree_and_derivatives_equal_the_gains():
     field = to.VectorField(pendulum, ("angle", "rate"), ("effort",), jnp.asarray(9.81))
     direct = follower(field, efforts=push, solver=to.WarmILQR(30, tolerance=1e-12, second_order=True))
     interior = follower(field, efforts=push, solver=to.WarmInteriorPoint(60, tolerance=1e-9))
@@ -106,17 +106,17 @@ def test_both_solvers_make_the_same_plans_and_their_derivatives_are_the_gains():
         follower(to.Robot(PENDULUM), solver=to.WarmInteriorPoint(), feedback=True)
 
 
-def test_only_robots_are_driven():
+def test_dynamics_other_than_robots_need_efforts():
     field = to.VectorField(lambda t, x, u, p: u, ("x",), ("u",))
-    with pytest.raises(jd.ModelError, match="drives a Robot"):
+    with pytest.raises(jd.ModelError, match="needs the dynamics of a Robot"):
         to.ModelPredictive(to.Problem(field, 1.0, start=jnp.zeros(1)))
 
 
-def test_what_a_controller_cannot_plan_is_refused():
+def test_unsupported_problems_raise():
     field = to.VectorField(pendulum, ("angle", "rate"), ("effort",), jnp.asarray(9.81))
     given = {"start": jnp.zeros(2), "running": wave}
     controller = lambda **options: to.ModelPredictive(to.Problem(field, 0.5, **given, **options), efforts=push)
-    with pytest.raises(jd.ModelError, match="ModelPredictive cannot take this problem: its horizon is free"):
+    with pytest.raises(jd.ModelError, match="ModelPredictive cannot solve this problem: its horizon is free"):
         controller(free_duration=True)
-    with pytest.raises(jd.ModelError, match="it limits rates of controls"):
+    with pytest.raises(jd.ModelError, match="it limits control rates"):
         controller(bounds=to.Bounds(control_rate=1.0))

@@ -1,15 +1,16 @@
-"""The linear algebra in time agrees with the dense KKT matrix, in solution and signs."""
+"""The Riccati factorisation agrees with the dense KKT matrix, in solution and inertia."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.trajopt._riccati import Blocks, Right, Shape, factorised, solved
+from jaxdyn.trajopt.interior_point._kkt import Blocks, RightHandSide, factorise, solve_kkt
+from jaxdyn.trajopt.transcription import Shape
 
 N, NS, NM, NC, NB = 5, 4, 2, 4, 2
 SHAPE = Shape(NS, NM, (0, 2, 3, 4))
-REGULAR = 1e-3
+REGULARISATION = 1e-3
 
 
 def blocks_and_right(seed: int, convex: bool, ends: int = NB):
@@ -20,11 +21,11 @@ def blocks_and_right(seed: int, convex: bool, ends: int = NB):
     C, B0, BN = (rng.normal(size=s) for s in ((N, NC, nz), (NB, NS), (ends, NS)))
     blocks = Blocks(*map(jnp.asarray, (H, C, np.zeros((NS, NS)), B0, np.eye(NS), BN)))
     sizes = ((N, nz), (N, NC), NS, NB, NS, ends)
-    return blocks, Right(*(jnp.asarray(rng.normal(size=s)) for s in sizes))
+    return blocks, RightHandSide(*(jnp.asarray(rng.normal(size=s)) for s in sizes))
 
 
-def dense(blocks: Blocks, right: Right):
-    """The same system as one matrix."""
+def dense(blocks: Blocks, right: RightHandSide):
+    """The same system as one dense matrix."""
     n = (N + 1) * NS + N * NM
     W, g, rows, c = np.zeros((n, n)), np.zeros(n), [], []
 
@@ -40,7 +41,7 @@ def dense(blocks: Blocks, right: Right):
         g[at] += right.g[k]
         equations(at, blocks.C[k], right.c[k])
     first, last = np.arange(NS), np.arange(n - NS, n)
-    W += REGULAR * np.eye(n)
+    W += REGULARISATION * np.eye(n)
     W[np.ix_(last, last)] += blocks.HN
     g[first] += right.g0
     g[last] += right.gN
@@ -52,23 +53,23 @@ def dense(blocks: Blocks, right: Right):
 
 @jax.jit
 def run(blocks, right):
-    f, sound = factorised(SHAPE, blocks, REGULAR, 0.0)
-    return solved(SHAPE, f, right), sound
+    f, is_minimum = factorise(SHAPE, blocks, REGULARISATION, 0.0)
+    return solve_kkt(SHAPE, f, right), is_minimum
 
 
 @pytest.mark.parametrize(("seed", "ends"), [(0, NB), (1, NB), pytest.param(2, 0, marks=pytest.mark.slow)])
-def test_it_solves_the_dense_system(seed, ends):
+def test_solution_equals_dense_kkt_solution(seed, ends):
     blocks, right = blocks_and_right(seed, True, ends)
-    step, sound = run(blocks, right)
+    step, is_minimum = run(blocks, right)
     matrix, vector = dense(blocks, right)
     variables = [np.concatenate([step.s[k], step.m[k]]) for k in range(N)] + [step.s[N]]
     found = np.concatenate([*variables, np.ravel(step.multipliers), step.start, step.end])
-    assert sound
+    assert is_minimum
     np.testing.assert_allclose(found, np.linalg.solve(matrix, vector), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow
-def test_a_batch_is_its_systems_one_by_one():
+def test_batched_solution_equals_single_solutions():
     systems = [blocks_and_right(seed, convex=True) for seed in range(4)]
     batch = jax.jit(jax.vmap(run))(*jax.tree.map(lambda *x: jnp.stack(x), *systems))
     for k, system in enumerate(systems):
@@ -77,7 +78,7 @@ def test_a_batch_is_its_systems_one_by_one():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_saddle_is_told_from_a_minimum(seed):
+def test_wrong_inertia_is_detected(seed):
     blocks, right = blocks_and_right(seed, convex=False)
     matrix, _ = dense(blocks, right)
     equations = N * NC + 2 * NB

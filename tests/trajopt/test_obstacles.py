@@ -1,4 +1,4 @@
-"""A point past a disc: path constraints of methods that share a transcription, and what holds between nodes."""
+"""Obstacle avoidance: path constraints of several methods, and violation between nodes."""
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ def _distance(t, x, u):
 
 
 def past(side=-1.0) -> Problem:
-    """From the origin to (1, 0) in a second, past a disc that is a little above the line."""
+    """From the origin to (1, 0) in one second, past a disc slightly above the straight line."""
     field = VectorField(_point, ("x", "y", "vx", "vy"), ("fx", "fy"))
     end = jnp.array([1.0, 0.0, 0.0, 0.0])
     middle = jnp.array([0.5, 0.1 + 0.4 * side, 1.0, 0.0])
@@ -48,7 +48,7 @@ N = 12
 
 @pytest.fixture(scope="module")
 def found():
-    """From above the disc, from below it, and from six guesses at random."""
+    """Solutions from a guess above the disc, from one below it, and from six random guesses."""
     above, below = past(side=+1.0), past()
     drawn = draw_guesses(above, jax.random.key(1), 6, spread=0.8, push=0.0, points=3)
     guesses = jax.tree.map(lambda a, b, c: jnp.concatenate([a[None], b[None], c]), above.guess, below.guess, drawn)
@@ -56,8 +56,8 @@ def found():
 
 
 @pytest.mark.slow
-def test_many_starts_find_the_shorter_way(found):
-    """The way above the disc is longer; a start from there ends there."""
+def test_multi_start_finds_shorter_path(found):
+    """The path above the disc is longer; a guess above the disc converges to it."""
     assert found.cost.shape == found.status.shape == (8,)
     solved = np.asarray(found.status) == SolveStatus.SOLVED
     assert solved[:2].all()
@@ -67,19 +67,19 @@ def test_many_starts_find_the_shorter_way(found):
     np.testing.assert_array_equal(found.best.cost, found.cost[found.index])
     assert (found.cost[solved] >= found.best.cost).all()
     assert found.best.x[N // 2, 1] < 0
-    assert np.unique(np.round(np.asarray(found.cost)[solved], 4)).size == 2  # one way or the other
+    assert np.unique(np.round(np.asarray(found.cost)[solved], 4)).size == 2  # one path or the other
 
 
 @pytest.mark.slow
-def test_a_point_passes_a_disc(found):
+def test_obstacle_avoidance_agrees_with_ilqr(found):
     direct, other = found.best, ilqr(past(), intervals=N).checked()
     np.testing.assert_allclose(other.cost, direct.cost, rtol=1e-5)
     np.testing.assert_allclose(other.x, direct.x, atol=1e-3)
     distance = np.linalg.norm(direct.x[:, :2] - CENTRE, axis=1)
     assert distance.min() > RADIUS - 1e-7
     assert (distance < RADIUS + 1e-4).sum() >= 1  # the disc is touched
-    assert direct.cost > 12 / (1 - 1 / N**2) * 1.001  # the straight push costs less
-    # between nodes the point follows parabolas, which may cut the disc by (v h)^2 / 8 r
+    assert direct.cost > 12 / (1 - 1 / N**2) * 1.001  # the straight motion costs less
+    # between nodes the point follows parabolas, which may penetrate the disc by (v h)^2 / 8 r
     s = np.linspace(0, 1 / N, 21)[:, None, None]
     x, u = np.asarray(direct.x)[:-1], np.asarray(direct.u)[:-1]
     between = np.linalg.norm(x[:, :2] + s * x[:, 2:] + s**2 / 2 * u - CENTRE, axis=2)

@@ -41,7 +41,7 @@ def time_slider(force, speed, start_rate=0.0):
 
 
 @pytest.mark.slow
-def test_a_mass_on_a_line_is_driven_bang_bang():
+def test_mass_on_a_line_is_bang_bang():
     free = time_slider(5.0, jnp.inf, 0.0)
     assert free.status == TimingStatus.FOUND
     assert free.duration == pytest.approx(2 * np.sqrt(3 * 2 / 5), abs=1e-9)  # 2 sqrt(d m / F)
@@ -53,19 +53,19 @@ def test_a_mass_on_a_line_is_driven_bang_bang():
     assert v.max() <= 1 + 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_fine_grid_finds_the_corners():
     fine = to.time_path(SLIDER, three, jnp.linspace(0.0, 1.0, 3001), effort=5.0, velocity=1.0)
     assert fine.duration == pytest.approx(3.4, abs=1e-5)
 
 
 @pytest.mark.slow
-def test_derivative_of_the_least_time():
+def test_derivative_of_the_minimum_time():
     slope = jax.grad(lambda f: time_slider(f, jnp.inf).duration)(5.0)
     assert slope == pytest.approx(-np.sqrt(6 / 5**3), abs=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_pendulum_lifted_by_a_strong_motor():
     tau = 15.0
     pendulum = jd.robots.pendulum()
@@ -95,7 +95,7 @@ def test_a_pendulum_lifted_by_a_strong_motor():
 
 
 @pytest.mark.slow
-def test_controllable_sets_are_those_of_linear_programs():
+def test_controllable_sets_agree_with_linear_programs():
     timed = jax.jit(lambda: to.time_path(ARM, sweep, S, effort=(jnp.array([-60.0, -30.0]), jnp.array([70.0, 32.0]))))()
     assert timed.status == TimingStatus.FOUND
     lower, upper = np.array([-60.0, -30.0]), np.array([70.0, 32.0])
@@ -126,7 +126,7 @@ def test_controllable_sets_are_those_of_linear_programs():
     assert np.median(used) > 1 - 1e-6  # one of the motors is always at its limit
 
 
-def test_what_cannot_be_followed_has_a_status():
+def test_infeasible_paths_have_a_status():
     fast = time_slider(5.0, jnp.inf, 100.0)
     assert fast.status == TimingStatus.START_INFEASIBLE
     bad = time_slider(jnp.nan, jnp.inf, 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.interpolate
 
-from jaxdyn.trajopt import quintic, quintic_duration, synchronised_trapezoidal, trapezoidal
+from jaxdyn.trajopt import quintic, quintic_duration, synchronised_trapezoidal, trapezoidal_profile
 
 Q0, Q1 = jnp.array([0.0, 1.0, -0.5, 2.0]), jnp.array([2.0, 0.8, 0.1, 2.0])
 VELOCITY, ACCELERATION = jnp.array([1.0, 1.0, 0.5, 1.0]), jnp.array([2.0, 4.0, 1.0, 1.0])
@@ -18,7 +18,7 @@ def sampled(profile):
     return t, *jax.vmap(profile)(t)
 
 
-def test_a_quintic_meets_all_six_conditions():
+def test_quintic_satisfies_all_six_boundary_conditions():
     ends = jnp.asarray(np.random.default_rng(0).normal(size=(6, 3)))
     q0, q1, v0, v1, a0, a1 = ends
     t, q, v, a = sampled(quintic(q0, q1, 1.7, v0=v0, v1=v1, a0=a0, a1=a1))
@@ -27,23 +27,23 @@ def test_a_quintic_meets_all_six_conditions():
         np.testing.assert_allclose(ours, exact(np.asarray(t), order), atol=1e-11)
 
 
-def test_a_quintic_of_least_duration_touches_a_limit():
+def test_quintic_of_least_duration_reaches_a_limit():
     profile = quintic(Q0, Q1, quintic_duration(Q0, Q1, VELOCITY, ACCELERATION))
     _, _, v, a = sampled(profile)
     used = np.maximum(np.abs(v).max(0) / VELOCITY, np.abs(a).max(0) / ACCELERATION)
     assert used.max() == pytest.approx(1, abs=1e-6)
 
 
-def test_trapezoids_have_the_times_of_the_textbook():
-    profile = trapezoidal(Q0, Q1, VELOCITY, ACCELERATION)
+def test_trapezoidal_times_agree_with_the_textbook():
+    profile = trapezoidal_profile(Q0, Q1, VELOCITY, ACCELERATION)
     # with a plateau d / v + v / a, without one 2 sqrt(d / a)
     expected = [2 / 1 + 1 / 2, 2 * np.sqrt(0.2 / 4), 0.6 / 0.5 + 0.5 / 1, 0]
     np.testing.assert_allclose(profile.arrival, expected, atol=1e-12)
     np.testing.assert_allclose(profile.plateau, [1.5, 0, 0.7, 0], atol=1e-12)
 
 
-@pytest.mark.parametrize("make", [trapezoidal, synchronised_trapezoidal])
-def test_trapezoids_keep_limits_and_are_continuous(make):
+@pytest.mark.parametrize("make", [trapezoidal_profile, synchronised_trapezoidal])
+def test_trapezoidal_profiles_satisfy_limits_and_are_continuous(make):
     profile = make(Q0, Q1, VELOCITY, ACCELERATION)
     t, q, v, a = map(np.asarray, sampled(profile))
     np.testing.assert_allclose(q[0], Q0, atol=1e-12)
@@ -57,7 +57,7 @@ def test_trapezoids_keep_limits_and_are_continuous(make):
 
 
 def test_synchronised_profiles_arrive_at_once():
-    least = trapezoidal(Q0, Q1, VELOCITY, ACCELERATION).duration
+    least = trapezoidal_profile(Q0, Q1, VELOCITY, ACCELERATION).duration
     together = synchronised_trapezoidal(Q0, Q1, VELOCITY, ACCELERATION)
     np.testing.assert_allclose(together.arrival[:3], least, atol=1e-12)
     slower = synchronised_trapezoidal(Q0, Q1, VELOCITY, ACCELERATION, duration=4.0)
@@ -66,13 +66,13 @@ def test_synchronised_profiles_arrive_at_once():
     assert synchronised_trapezoidal(Q0, Q1, VELOCITY, ACCELERATION, duration=0.1).duration == least
 
 
-@pytest.mark.slow
-def test_nothing_to_do_takes_no_time_and_has_derivatives():
-    still = trapezoidal(Q0, Q0, VELOCITY, ACCELERATION)
+@pytest.mark.exhaustive
+def test_zero_distance_takes_zero_time_with_finite_derivatives():
+    still = trapezoidal_profile(Q0, Q0, VELOCITY, ACCELERATION)
     assert still.duration == 0
     for x in still(0.3)[1:]:
         assert not x.any()
-    slope = jax.grad(lambda q: trapezoidal(q, Q0, VELOCITY, ACCELERATION).duration)(Q0)
+    slope = jax.grad(lambda q: trapezoidal_profile(q, Q0, VELOCITY, ACCELERATION).duration)(Q0)
     assert np.isfinite(slope).all()
-    d = jax.grad(lambda a: trapezoidal(Q0[:1], Q1[:1], 10.0, a).duration)(2.0)
+    d = jax.grad(lambda a: trapezoidal_profile(Q0[:1], Q1[:1], 10.0, a).duration)(2.0)
     assert d == pytest.approx(-np.sqrt(2 / 2**3), abs=1e-12)  # d/da of 2 sqrt(d / a)

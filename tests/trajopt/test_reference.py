@@ -1,4 +1,4 @@
-"""Published optima."""
+"""Published optima of benchmark problems."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,9 +16,8 @@ def test_cart_pole_swing_up():
     assert f"{float(found.cost):.4f}" == "58.8077"
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_cart_pole_that_ends_without_force():
+@pytest.mark.exhaustive
+def test_cart_pole_with_zero_end_control():
     """58.8392 is also what IPOPT finds for the same transcription.
 
     The example of dymos 1.15 is this problem on 40 segments. Its test asks for 58.8839489745 to a part in a thousand,
@@ -32,13 +31,12 @@ def test_cart_pole_that_ends_without_force():
 
 @pytest.mark.slow
 def test_two_link_arm():
-    """The optimum of a coarse mesh misses the published one in the fifth digit, that of a finer one does not."""
+    """The optimum on a coarse mesh differs from the published one in the fifth digit; a finer mesh agrees."""
     found = solve(two_link_arm(), intervals=100).checked()
     assert f"{float(found.cost):.4f}" == "2.9823"
 
 
-@pytest.mark.slow
-@pytest.mark.wide
+@pytest.mark.exhaustive
 def test_two_link_arm_on_meshes_that_follow_it():
     *_, found = solve_refined(two_link_arm(), error=1e-5, rounds=5, intervals=40)
     assert found.status == 0
@@ -52,9 +50,8 @@ def test_robot_arm_of_cops():
     assert found.iterations < 40  # IPOPT takes 25
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_the_cart_pole_of_the_shelf_is_the_same():
+@pytest.mark.exhaustive
+def test_bundled_cart_pole_agrees_with_vector_field():
     end = jnp.array([1.0, np.pi, 0, 0])
     bounds = Bounds(lower_control=-20.0, upper_control=20.0)
     model = jd.robots.cart_pole()

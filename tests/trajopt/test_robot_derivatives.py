@@ -1,4 +1,4 @@
-"""A robot in a problem is its equations, and the optimum has derivatives in its numbers."""
+"""Optima of robots agree with equations written by hand, in values and derivatives."""
 
 import jax
 import jax.numpy as jnp
@@ -18,16 +18,16 @@ def _effort(t, x, u):
     return u @ u
 
 
-def lifted(dynamics):
+def lift(dynamics):
     return Problem(dynamics, 0.8, start=jnp.zeros(2), end=jnp.array([1.2, 0.0]), running=_effort)
 
 
-@pytest.mark.slow
-def test_a_robot_is_its_equations_and_has_derivatives_in_mass_and_length():
-    """Optimum and motion of a `Robot` against equations by hand, and against central differences of these."""
+@pytest.mark.exhaustive
+def test_optimum_of_robot_and_its_derivatives_agree_with_equations_by_hand():
+    """Optimum and trajectory of a `Robot`, compared with equations by hand and their central differences."""
     names = ("angle", "rate"), ("effort",)
-    run = lambda dynamics: (lambda s: (s.cost, s.x, s.status))(solve(lifted(dynamics), intervals=6, tolerance=1e-11))
-    both = lambda found: (found[:2], found)  # derivatives and values out of one compilation
+    run = lambda dynamics: (lambda s: (s.cost, s.x, s.status))(solve(lift(dynamics), intervals=6, tolerance=1e-11))
+    both = lambda found: (found[:2], found)  # derivatives and values from one compilation
     ours = jax.jit(jax.jacfwd(lambda p: both(run(jd.robots.pendulum(length=p[1], mass=p[0]))), has_aux=True))
     theirs = lambda p: run(VectorField(_pendulum, *names, p))
     p, h = jnp.array([1.3, 0.9]), 1e-4

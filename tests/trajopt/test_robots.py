@@ -1,4 +1,4 @@
-"""Robots of the shelf in problems: equations and optima against CasADi's, which derives them apart."""
+"""Optimal control of robots: dynamics and optima compared with an independent derivation in CasADi."""
 
 import equinox as eqx
 import jax
@@ -26,9 +26,9 @@ def _arm():
     return robots.arm_problem(model, True), robots.arm_of_casadi(model, True)
 
 
-@pytest.mark.parametrize("made", [_biped, pytest.param(_arm, marks=pytest.mark.slow)])
-def test_equations_are_those_of_an_independent_derivation(made):
-    problem, (field, rows, ends) = made()
+@pytest.mark.parametrize("make", [_biped, pytest.param(_arm, marks=pytest.mark.slow)])
+def test_dynamics_agree_with_independent_derivation(make):
+    problem, (field, rows, ends) = make()
     x, u = _states(problem)
 
     @eqx.filter_jit
@@ -44,8 +44,8 @@ def test_equations_are_those_of_an_independent_derivation(made):
 
 
 @pytest.mark.slow
-def test_the_repeating_step_is_an_impact():
-    """The velocities with which a step begins are those that `impulse` finds."""
+def test_reset_map_of_biped_is_an_impact():
+    """The velocities after the impact equal those of `impulse`."""
     step = robots.biped_case(8).problem.coupling.__self__
 
     def foot(x):
@@ -63,9 +63,8 @@ def test_the_repeating_step_is_an_impact():
         assert np.abs(struck - w).max() > 1e-2
 
 
-@pytest.mark.slow
-@pytest.mark.wide
-def test_a_step_of_the_biped():
+@pytest.mark.exhaustive
+def test_periodic_step_of_biped_agrees_with_casadi():
     case = robots.biped_case(8)
     found = solve(case.problem, intervals=case.intervals).checked()
     optimum, stats, states, _ = robots.casadi_solver(case)()
@@ -78,4 +77,4 @@ def test_a_step_of_the_biped():
     np.testing.assert_allclose(place, [[-0.5, 0.0], [0.5, 0.0]], atol=1e-8)
     assert speed[0, 1] > 0.1 and speed[1, 1] < -0.1  # the foot leaves upwards and arrives from above
     gap = jax.vmap(lambda t, x: step.clearance(t, x, None))(found.t, found.x)
-    assert gap.min() > -0.0011 and gap[1:-1].min() < 1e-4  # the clearance binds
+    assert gap.min() > -0.0011 and gap[1:-1].min() < 1e-4  # the clearance constraint is active

@@ -1,4 +1,4 @@
-"""Derivatives of optima, against closed forms and central differences."""
+"""Derivatives of optima, compared with closed forms and central differences."""
 
 import jax
 import jax.numpy as jnp
@@ -7,46 +7,54 @@ import pytest
 
 from jaxdyn.trajopt import solve
 
-from .problems import cart_pole, hurried, push
+from .problems import cart_pole, minimum_time, push
 
 
-def _pushed(p):
+@jax.jit
+def _both_modes(p):
+    """Jacobian in forward mode and gradient of the cost in reverse mode, from one compiled solve."""
+    p = jnp.asarray(p)
+    _, tangents = jax.linearize(_cost_and_velocity, p)
+    (gradient,) = jax.linear_transpose(tangents, p)((1.0, 0.0))
+    return jax.vmap(tangents, out_axes=-1)(jnp.eye(p.size)), gradient
+
+
+def _cost_and_velocity(p):
     found = solve(push(*p), intervals=6, tolerance=1e-11)
     return found.cost, found.x[3, 1]
 
 
 @pytest.mark.slow
-def test_the_cost_and_the_motion_of_a_pushed_mass():
+def test_derivatives_of_double_integrator_optimum():
     m, d, T = 2.0, 1.5, 1.2
     p = (m, d, T)
-    forward = jax.jit(jax.jacfwd(_pushed))(p)
+    (forward, reverse) = _both_modes(p)
     cost = 12 * m**2 * d**2 / T**3
     np.testing.assert_allclose(forward[0], [2 * cost / m, 2 * cost / d, -3 * cost / T], rtol=1e-7)
-    # the speed in the middle, 3 d / 2 T, to what the tolerance of the solve leaves of its derivatives
+    # the velocity at the middle is 3 d / 2 T; the tolerance of the solve limits the accuracy of derivatives
     np.testing.assert_allclose(forward[1], [0, 1.5 / T, -1.5 * d / T**2], atol=1e-6)
-    reverse = jax.jit(jax.grad(lambda p: _pushed(p)[0]))(p)
     np.testing.assert_allclose(reverse, forward[0], rtol=1e-9)
 
 
 @pytest.mark.slow
-def test_the_least_time_within_a_force():
+def test_derivatives_of_minimum_time():
     m, d, F = 2.0, 1.5, 3.0
-    g = jax.jit(jax.grad(lambda p: solve(hurried(*p), intervals=8, tolerance=1e-10).cost))((m, d, F))
+    g = jax.jit(jax.grad(lambda p: solve(minimum_time(*p), intervals=8, tolerance=1e-10).cost))((m, d, F))
     T = 2 * np.sqrt(m * d / F)
-    np.testing.assert_allclose(g, [T / 2 / m, T / 2 / d, -T / 2 / F], rtol=1e-6)  # the bounds bind all along
+    np.testing.assert_allclose(g, [T / 2 / m, T / 2 / d, -T / 2 / F], rtol=1e-6)  # bounds are always active
 
 
-@pytest.mark.slow
-def test_a_swing_up_against_central_differences():
+@pytest.mark.exhaustive
+def test_derivatives_of_swing_up_against_central_differences():
     p = jnp.array([1.0, 0.3, 0.5, 9.81])
 
-    def moves(p, force):
+    def cost_and_state(p, force):
         found = solve(cart_pole(p, force=force), intervals=20, tolerance=1e-11)
         return (found.cost, found.x[10]), (found.cost, found.x[10])
 
-    both = jax.jit(jax.jacfwd(moves, (0, 1), has_aux=True))  # one compilation for values and derivatives
+    both = jax.jit(jax.jacfwd(cost_and_state, (0, 1), has_aux=True))  # one compilation for values and derivatives
     run = lambda *numbers: both(*numbers)[1]
-    cost, motion = both(p, 12.0)[0]  # a force that binds
+    cost, motion = both(p, 12.0)[0]  # an active force bound
     h = 1e-4
     for k, slope in enumerate(zip(cost[0], motion[0].T, strict=True)):
         above, below = (run(p.at[k].add(s), 12.0) for s in (h, -h))

@@ -1,4 +1,4 @@
-"""Single shooting against the other methods."""
+"""Single shooting compared with the other methods."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from .test_ilqr import box_problem, double_integrator, quadratic
 
 
 @pytest.mark.slow
-def test_it_finds_the_optimum_of_differential_dynamic_programming():
+def test_single_shooting_agrees_with_ilqr():
     problem = double_integrator(1.5, running=quadratic)
     other = to.ilqr(problem, intervals=20)
     found = to.single_shooting(problem, intervals=20, tolerance=1e-6)
@@ -23,8 +23,8 @@ def test_it_finds_the_optimum_of_differential_dynamic_programming():
     np.testing.assert_allclose(found.u, other.u, atol=1e-4)
 
 
-@pytest.mark.slow
-def test_ends_are_met_by_multipliers_and_other_optimisers_work():
+@pytest.mark.exhaustive
+def test_terminal_conditions_and_other_optimisers():
     other = to.ilqr(box_problem(), intervals=20)
     found = to.single_shooting(box_problem(), intervals=20, tolerance=1e-4)
     assert found.status == SolveStatus.SOLVED
@@ -34,9 +34,9 @@ def test_ends_are_met_by_multipliers_and_other_optimisers_work():
     np.testing.assert_allclose(slow.cost, to.ilqr(problem, intervals=20).cost, rtol=1e-4)
 
 
-@pytest.mark.slow
-def test_derivatives_are_those_of_the_optimum():
-    """The cost grows with the square of the mass and of the distance; the controls in proportion, the motion not."""
+@pytest.mark.exhaustive
+def test_derivatives_of_single_shooting():
+    """The cost is quadratic, the controls are linear in mass and distance; the mass leaves the trajectory unchanged."""
     n, m, d, T = 10, 2.0, 1.5, 1.2
 
     def moves(m, d):
@@ -45,7 +45,7 @@ def test_derivatives_are_those_of_the_optimum():
 
     cost, u, x = moves(m, d)
     by_mass, by_distance = zip(*jax.jit(jax.jacfwd(moves, (0, 1)))(m, d), strict=True)
-    # ends are met to 1e-6, and a metre costs 84
+    # terminal conditions hold to 1e-6; the multiplier of the position is 84
     assert cost == pytest.approx(12 * (m * d) ** 2 / T**3 / (1 - 1 / n**2), rel=5e-6)
     np.testing.assert_allclose([by_mass[0], by_distance[0]], [2 * cost / m, 2 * cost / d], rtol=1e-4)
     for slope, number in ((by_mass, m), (by_distance, d)):
@@ -57,7 +57,7 @@ def test_derivatives_are_those_of_the_optimum():
 
 
 @pytest.mark.slow
-def test_bad_starts_have_a_status():
+def test_status_of_a_cost_that_is_not_finite():
     bad = to.single_shooting(double_integrator(running=lambda t, x, u: jnp.nan * u[0]), intervals=20)
     assert bad.status == SolveStatus.NOT_FINITE
     assert np.isfinite(jax.device_get(bad.u)).all()

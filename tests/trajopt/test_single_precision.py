@@ -1,4 +1,4 @@
-"""Single precision: problems whose numbers are float32 are solved in it."""
+"""Problems with float32 numbers are solved in single precision."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +10,7 @@ from .problems import push
 
 
 @pytest.mark.slow
-def test_single_precision():
+def test_float32_problem_is_solved_in_float32():
     number = jnp.float32
     problem = push(number(2.0), number(1.5), number(1.2))
     assert problem.dtype == jnp.float32

@@ -1,4 +1,4 @@
-"""Small matrices side by side, against LAPACK."""
+"""Batched algebra of small matrices, compared with LAPACK."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxdyn._numerics import kernel
-from jaxdyn.trajopt._small_matrices import inverse, negative_eigenvalues, sweep_kernel
+from jaxdyn.trajopt.interior_point._small_matrices import inverse, negative_eigenvalues, sweep_kernel
 
 N, COUNT = 6, 70
 
@@ -16,7 +16,7 @@ def matrices():
     return np.random.default_rng(3).normal(size=(COUNT, N, N))
 
 
-def test_inverses_and_their_derivatives(matrices):
+def test_inverse_and_its_derivative(matrices):
     a, da = jnp.asarray(matrices), jnp.asarray(matrices[::-1])
     found, slope = jax.jit(jax.vmap(lambda a, da: jax.jvp(inverse, (a,), (da,))))(a, da)
     exact = np.linalg.inv(a)
@@ -25,20 +25,20 @@ def test_inverses_and_their_derivatives(matrices):
     np.testing.assert_allclose(slope, expected, rtol=1e-7, atol=1e-10 * np.abs(expected).max())
 
 
-def test_a_zero_pivot_is_passed_by():
+def test_inverse_pivots_around_zero_diagonal():
     a = jnp.array([[0.0, 2.0], [4.0, 0.0]])
     np.testing.assert_allclose(inverse(a), [[0, 0.25], [0.5, 0]], atol=1e-16)
     assert not np.isfinite(inverse(jnp.ones((2, 2)))).all()
 
 
-def test_signs_of_eigenvalues(matrices):
+def test_number_of_negative_eigenvalues(matrices):
     a = matrices + matrices.swapaxes(1, 2)
-    a[: COUNT // 2, : N // 2, : N // 2] = 0  # as in systems with equations
+    a[: COUNT // 2, : N // 2, : N // 2] = 0  # as in a KKT matrix
     found = jax.jit(jax.vmap(negative_eigenvalues))(jnp.asarray(a))
     np.testing.assert_array_equal(found, (np.linalg.eigvalsh(a) < 0).sum(1))
 
 
-def test_a_sweep_solves_and_reduces(matrices):
+def test_sweep_inverts_and_eliminates(matrices):
     k = 4
     a = matrices @ matrices.swapaxes(1, 2) + 0.1 * np.eye(N)
     found, pivots = jax.jit(jax.vmap(lambda a: kernel(sweep_kernel)(k, a)))(jnp.asarray(a))

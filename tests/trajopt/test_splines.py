@@ -18,7 +18,7 @@ V0, V1, A0, A1 = RNG.normal(size=(4, 2))
 make = jax.jit(waypoint_spline)
 
 
-def test_it_is_the_cubic_spline_of_scipy():
+def test_agrees_with_the_cubic_spline_of_scipy():
     ours = make(TIMES, POINTS, v0=V0, v1=V1, a0=A0, a1=A1)
     exact = scipy.interpolate.CubicSpline(ours.times, ours.q, bc_type=((1, V0), (1, V1)))
     t = np.linspace(0, 2.5, 101)
@@ -30,7 +30,7 @@ def test_it_is_the_cubic_spline_of_scipy():
     np.testing.assert_allclose(ours.v, exact(ours.times, 1), atol=1e-10)
 
 
-def test_cubics_are_met_exactly():
+def test_cubics_are_reproduced_exactly():
     cubic = lambda t: np.stack([t**3 - t, 2 * t**2 + 0.3 * t**3], 1)
     v = lambda t: np.array([3 * t**2 - 1, 4 * t + 0.9 * t**2])
     a = lambda t: np.array([6 * t, 4 + 1.8 * t])
@@ -47,7 +47,7 @@ def test_three_points_and_other_virtual_times():
     np.testing.assert_allclose(ours(0.4)[0], POINTS[1], atol=1e-12)
 
 
-def test_wrong_shapes_are_refused():
+def test_wrong_shapes_raise():
     with pytest.raises(ShapeError, match="between two points use"):
         waypoint_spline(TIMES[:2], POINTS[:2])
 
@@ -69,7 +69,7 @@ def moves(model, q, tip, found):
 
 
 @pytest.mark.slow
-def test_rates_give_the_motion_of_the_frame():
+def test_resolved_rates_reproduce_the_motion_of_the_frame():
     redundant = to.resolved_rates(ARM, Q7, TIP7, TWIST, PUSH)
     exact = to.resolved_rates(SIX, Q6, TIP6, TWIST, PUSH, inverse=to.square_inverse)
     for model, q, tip, found in ((ARM, Q7, TIP7, redundant), (SIX, Q6, TIP6, exact)):
@@ -106,7 +106,7 @@ def test_measures_of_a_pose_have_derivatives():
 
 
 @pytest.mark.slow
-def test_an_arm_with_few_joints_comes_nearest_to_a_motion():
+def test_left_inverse_gives_least_squares_rates():
     arm, q = jd.robots.double_pendulum(), jnp.array([0.4, 0.7])
     found = to.resolved_rates(arm, q, arm.link_names[-1], TWIST, PUSH, inverse=to.left_inverse)
     j = np.asarray(jd.jacobian(arm, q, arm.link_names[-1], reference=jd.WORLD_ALIGNED))
@@ -116,7 +116,7 @@ def test_an_arm_with_few_joints_comes_nearest_to_a_motion():
 
 
 @pytest.mark.slow
-def test_accelerations_are_those_of_the_motion_that_takes_an_error_away():
+def test_accelerations_include_the_error_feedback():
     start = jd.frame_pose(SIX, Q6, TIP6)
 
     def path(t):

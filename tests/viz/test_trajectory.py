@@ -1,4 +1,4 @@
-"""Pictures show each coordinate once, with the numbers and units of the trajectory."""
+"""Figures show each coordinate once, with the numbers and units of the trajectory."""
 
 import jax
 import jax.numpy as jnp
@@ -8,13 +8,13 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.simulation import System, Trajectory, coordinate_names
 from jaxdyn.viz import plot_trajectory
-from jaxdyn.viz._groups import MOST, groups
+from jaxdyn.viz._groups import MAX_CURVES, group_coordinates
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def trajectory(model, times=3) -> Trajectory:
-    """Rows of numbers, without the time that simulating takes."""
+    """A trajectory of random numbers, made without a simulation."""
     rng = np.random.default_rng(0)
     q = jax.vmap(lambda key: jd.random_configuration(model, key))(jax.random.split(jax.random.key(0), times))
     v = jnp.asarray(rng.normal(size=(times, model.nv)))
@@ -25,16 +25,16 @@ def trajectory(model, times=3) -> Trajectory:
 @pytest.mark.parametrize("name", ["double_pendulum", "panda", "humanoid", "quadruped", "cart_pole", "five_link_biped"])
 def test_each_coordinate_is_in_one_panel(name):
     model = getattr(jd.robots, name)()
-    found = groups(model)
+    found = group_coordinates(model)
     assert sorted(k for g in found for k in g.q) == list(range(model.nq))
     assert sorted(k for g in found for k in g.v) == list(range(model.nv))
-    assert all(len(g.q) <= MOST for g in found)
+    assert all(len(g.q) <= MAX_CURVES for g in found)
     units = [unit for _, unit in coordinate_names(model)]
     assert all({units[k] for k in g.q} == {g.q_unit} for g in found)
 
 
-def test_limbs_of_a_humanoid_have_panels_of_their_own():
-    found = [g.q_names for g in groups(jd.robots.humanoid()) if g.is_plain]
+def test_each_limb_of_a_humanoid_has_its_own_panels():
+    found = [g.q_names for g in group_coordinates(jd.robots.humanoid()) if g.is_plain]
     assert [{name.split("_")[0] for name in names} for names in found] == [
         *({"left"}, {"right"}, {"waist", "neck"}, {"left"}, {"right"})
     ]
@@ -42,7 +42,7 @@ def test_limbs_of_a_humanoid_have_panels_of_their_own():
 
 
 @pytest.mark.slow
-def test_curves_are_the_numbers():
+def test_curves_are_the_values_of_the_trajectory():
     tr = trajectory(jd.robots.double_pendulum(damping=(0.1, 0.2)))
     figure = plot_trajectory(tr)
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
@@ -57,23 +57,23 @@ def test_curves_are_the_numbers():
     assert panels["energy"].get_ylabel() == "[J]"
 
 
-def test_files(tmp_path):
-    tr = trajectory(jd.robots.double_pendulum(damping=(0.1, 0.2)))  # what has been compiled above
+def test_written_files(tmp_path):
+    tr = trajectory(jd.robots.double_pendulum(damping=(0.1, 0.2)))  # shares the programs of the test above
     plot_trajectory(tr, tmp_path / "run.png")
     assert (tmp_path / "run.png").read_bytes().startswith(PNG)
-    with pytest.raises(jd.ModelError, match="run.gif: a picture ends in one of .png, .pdf, .svg"):
+    with pytest.raises(jd.ModelError, match="run.gif: the suffix of a figure must be one of .png, .pdf, .svg"):
         plot_trajectory(tr, tmp_path / "run.gif")
     assert [p.name for p in tmp_path.iterdir()] == ["run.png"]
 
 
-@pytest.mark.slow
-def test_a_robot_with_a_free_base(tmp_path):
+@pytest.mark.exhaustive
+def test_free_base(tmp_path):
     figure = plot_trajectory(trajectory(jd.robots.humanoid()), tmp_path / "run.svg", title="walk")
     text = (tmp_path / "run.svg").read_text()
     assert text.startswith("<?xml") and len(figure.axes) == 7 * 3 + 5 * 2 + 1
 
 
-def test_what_has_no_picture_is_refused():
+def test_batches_are_refused():
     one = trajectory(jd.robots.pendulum())
-    with pytest.raises(jd.ShapeError, match="not of a batch of shape \\(2,\\)"):
+    with pytest.raises(jd.ShapeError, match="not a batch of shape \\(2,\\)"):
         plot_trajectory(jax.tree.map(lambda x: jnp.stack([x, x]), one))

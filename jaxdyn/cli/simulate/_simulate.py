@@ -1,0 +1,222 @@
+"""Simulates a robot for `jaxdyn simulate` and writes its trajectory."""
+
+import argparse
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from diffrax import AbstractSolver
+from jax import Array
+
+from jaxdyn import simulation
+from jaxdyn._errors import ConvergenceError, ModelError
+from jaxdyn.cli.robots import read_robot
+from jaxdyn.cli.simulate._command import SOLVERS
+from jaxdyn.cli.simulate._control_table import read_control
+from jaxdyn.constraints import assemble, described_constraints
+from jaxdyn.kinematics import neutral
+from jaxdyn.model import Model
+from jaxdyn.simulation import (
+    SimulationStatus,
+    System,
+    Trajectory,
+    coordinate_names,
+    joint_stops,
+    simulate,
+    to_csv,
+    to_npz,
+    to_parquet,
+    velocity_names,
+)
+
+_WRITERS = {".csv": to_csv, ".npz": to_npz, ".parquet": to_parquet}
+_FIGURES = (".png", ".pdf", ".svg")
+
+
+def simulate_file(arguments: argparse.Namespace):
+    """Reads the robot, simulates, writes and reports. Invalid input raises before anything is computed."""
+    _check_files(arguments)
+    model = read_robot(arguments)
+    q = _vector("--q", arguments.q, coordinate_names(model), neutral(model))
+    v = _vector("--v", arguments.v, velocity_names(model), jnp.zeros(model.nv, model.dtype))
+    system, driven = _system(model, arguments)
+    q, v = _close_loops(system, q, v)
+    count = round(arguments.time * arguments.rate)
+    ts = jnp.linspace(0.0, arguments.time, max(count, 1) + 1)
+    solver = _solver(arguments.solver)
+    trajectory, compiling, seconds = _simulate_and_time(system, (q, v, ts), solver, arguments)
+    rows = [
+        *_describe_setup(model, driven, arguments),
+        *_describe_run(trajectory, solver, arguments, compiling, seconds),
+    ]
+    written = _write_results(trajectory, arguments)
+    try:
+        trajectory.checked()
+    except ConvergenceError as error:
+        kept = f" The trajectory up to there is in {', '.join(map(str, written))}." if written else ""
+        raise ConvergenceError(f"{error}{kept}") from None
+    rows += [("written", str(path)) for path in written]
+    width = max(len(label) for label, _ in rows)
+    print("\n".join(f"{label:<{width}}  {text}" for label, text in rows))
+
+
+def _check_files(arguments: argparse.Namespace):
+    for path, endings in ((arguments.out, tuple(_WRITERS)), (arguments.plot, _FIGURES)):
+        if path is not None and path.suffix.lower() not in endings:
+            raise ModelError(f"{path}: ends in {path.suffix!r}, expected one of {', '.join(endings)}")
+        if path is not None and not path.parent.is_dir():
+            raise ModelError(f"{path}: there is no folder {path.parent}; create it first")
+
+
+def _vector(option: str, given: list[str], names: Sequence[tuple[str, str]], default: Array) -> Array:
+    """A vector from the command line, given as all entries in order or as some by name."""
+    given = [part for text in given for part in text.replace(",", " ").split()]
+    if not given:
+        return default
+    known = [name for name, _ in names]
+    values = np.array(default, float)
+    named = [part.rpartition("=") for part in given if "=" in part]
+    try:
+        if not named and len(given) == len(known):
+            return jnp.asarray(np.array(given, float), default.dtype)
+        if len(named) == len(given):
+            for name, _, number in named:
+                values[known.index(name)] = float(number)
+            return jnp.asarray(values, default.dtype)
+    except ValueError:
+        pass
+    raise ModelError(
+        f"{option} {' '.join(given)}: expected {len(known)} numbers, or NAME=NUMBER with some of {', '.join(known)}"
+    )
+
+
+def _system(model: Model, arguments: argparse.Namespace) -> tuple[System, list[str]]:
+    """The robot with its table of efforts, and the names of the driven efforts."""
+    if arguments.control is None:
+        return System(model), []
+    part, driven = read_control(arguments.control, model, arguments.interpolation)
+    return System(model, (part,)), driven
+
+
+def _close_loops(system: System, q: Array, v: Array) -> tuple[Array, Array]:
+    """The nearest state that satisfies the closures."""
+    if not system.model.closures:
+        return q, v
+    found = assemble(system.model, described_constraints(system.model), q, v).checked()
+    return found.q, found.v
+
+
+def _solver(name: str) -> AbstractSolver:
+    kind = SOLVERS[name]
+    if kind == "CanonicalMomenta":
+        return simulation.CanonicalMomenta(diffrax.Tsit5())
+    return getattr(simulation if hasattr(simulation, kind) else diffrax, kind)()
+
+
+def _simulate_and_time(
+    system: System, start: tuple[Array, Array, Array], solver: AbstractSolver, arguments: argparse.Namespace
+) -> tuple[Trajectory, float, float]:
+    """The trajectory, and the times to compile and to run, s."""
+    is_terminal = sys.stderr.isatty()
+    options: dict[str, Any] = {"dt": arguments.dt, "rtol": arguments.tolerance, "atol": arguments.tolerance}
+    if arguments.stops is not None:
+        options["events"] = joint_stops(system, arguments.stops)
+    if arguments.dt is not None and arguments.tolerance is not None:
+        raise ModelError("--dt sets fixed steps and --tolerance adaptive ones; give one of the two")
+
+    def rollout(system, start):
+        meter = diffrax.TqdmProgressMeter(refresh_steps=100) if is_terminal else diffrax.NoProgressMeter()
+        return simulate(system, *start, solver=solver, max_steps=arguments.max_steps, progress_meter=meter, **options)
+
+    with _default_interrupt():
+        start_time = time.perf_counter()
+        compiled = eqx.filter_jit(rollout).lower(system, start).compile()
+        compiling = time.perf_counter() - start_time
+        start_time = time.perf_counter()
+        trajectory = jax.block_until_ready(compiled(system, start))
+        return trajectory, compiling, time.perf_counter() - start_time
+
+
+@contextlib.contextmanager
+def _default_interrupt() -> Iterator[None]:
+    """Lets an interrupt end the process: Python's own handler would run only after the compiled loop has ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _describe_setup(model: Model, driven: list[str], arguments: argparse.Namespace) -> list[tuple[str, str]]:
+    """Rows of the report on the robot and its inputs."""
+    moving = len(model.topology.bodies)
+    rows = [("robot", f"{model.name or 'robot'}: {moving} moving joints, nq {model.nq}, nv {model.nv}")]
+    if model.closures:
+        rows.append(("closures", f"{len(model.closures)}, enforced by Lagrange multipliers"))
+    if driven:
+        rows.append(("driven", f"{len(driven)} of {model.nv} efforts: {', '.join(driven)}"))
+    limited = int(np.isfinite([model.limits.lower, model.limits.upper]).any(axis=0).sum())
+    if limited:
+        how = f"rebound with restitution {arguments.stops:g}" if arguments.stops is not None else "ignored; see --stops"
+        rows.append(("limits", f"on {limited} coordinates, {how}"))
+    if model.actuators:
+        rows.append(
+            ("actuators", f"{len(model.actuators)} in the file, not simulated; efforts act on the joints directly")
+        )
+    if model.report:
+        rows.append(("notes", f"{len(model.report)} on how the file was read; run jaxdyn info"))
+    return rows
+
+
+def _describe_run(
+    trajectory: Trajectory, solver: AbstractSolver, arguments: argparse.Namespace, compiling: float, seconds: float
+) -> list[tuple[str, str]]:
+    """Rows of the report on the simulation."""
+    steps = f"{int(trajectory.num_steps)} of {type(solver).__name__}"
+    steps += f", {arguments.dt:g} s each" if arguments.dt else ", adaptive"
+    return [
+        ("time", f"{arguments.time:g} s in {len(trajectory.t)} rows"),
+        ("steps", steps),
+        ("compiled", f"in {compiling:.2f} s"),
+        ("ran", f"in {seconds:.3g} s, {arguments.time / max(seconds, 1e-9):.3g} times real time"),
+        _energy(trajectory),
+        ("status", SimulationStatus(int(trajectory.status)).name),
+    ]
+
+
+def _energy(trajectory: Trajectory) -> tuple[str, str]:
+    """The drift if only gravity acts, otherwise the energy at both ends."""
+    energy = np.asarray(trajectory.energy)
+    kinetic = float(np.max(np.asarray(trajectory.kinetic_energy)))
+    if not np.any(np.asarray(trajectory.action.effort)):
+        drift = float(np.max(np.abs(energy - energy[0])))
+        return "energy drift", f"{drift:.2g} J, with kinetic energy up to {kinetic:.3g} J"
+    return "energy", f"{energy[0]:.6g} J at the start, {energy[-1]:.6g} J at the end; efforts do work"
+
+
+def _write_results(trajectory: Trajectory, arguments: argparse.Namespace) -> list[Path]:
+    """Writes the trajectory and the figure that the arguments ask for; returns their paths."""
+    written = []
+    if arguments.out is not None:
+        extra = {"effort": trajectory.action.effort, "energy": trajectory.energy}
+        _WRITERS[arguments.out.suffix.lower()](trajectory, arguments.out, extra=extra, units={"energy": "J"})
+        written.append(arguments.out)
+    if arguments.plot is not None:
+        from jaxdyn.viz import plot_trajectory
+
+        plot_trajectory(trajectory, arguments.plot)
+        written.append(arguments.plot)
+    return written

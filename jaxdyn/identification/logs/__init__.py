@@ -1,0 +1,19 @@
+"""Logs: readers of file formats, the mapping of columns to joint coordinates and units, and held-out data."""
+
+from jaxdyn.identification.logs._log import Channel as Channel
+from jaxdyn.identification.logs._log import Log as Log
+from jaxdyn.identification.logs._log import check_log as check_log
+from jaxdyn.identification.logs._mapping import Columns as Columns
+from jaxdyn.identification.logs._mapping import Recording as Recording
+from jaxdyn.identification.logs._mapping import Source as Source
+from jaxdyn.identification.logs._mapping import map_columns as map_columns
+from jaxdyn.identification.logs._read import read_tables as read_tables
+from jaxdyn.identification.logs._split import Split as Split
+from jaxdyn.identification.logs._split import find_runs as find_runs
+from jaxdyn.identification.logs._split import fold_blocks as fold_blocks
+from jaxdyn.identification.logs._split import fold_runs as fold_runs
+from jaxdyn.identification.logs._split import hold_out_runs as hold_out_runs
+from jaxdyn.identification.logs._split import hold_out_share as hold_out_share
+from jaxdyn.identification.logs._split import hold_out_times as hold_out_times
+from jaxdyn.identification.logs._table import LogError as LogError
+from jaxdyn.identification.logs._table import Table as Table

@@ -1,0 +1,70 @@
+"""`read_tables`: log files in CSV, npz, Parquet, MAT and bag formats, chosen by the file extension."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from jaxdyn.identification.logs._arrays import read_mat, read_npz, read_parquet
+from jaxdyn.identification.logs._bags import read_mcap, read_ros1, read_sqlite
+from jaxdyn.identification.logs._csv import read_csv
+from jaxdyn.identification.logs._table import LogError, Table
+
+#: readers by file extension; each takes a path and the maximum size in bytes
+READERS: dict[str, Callable[[Path, int], list[Table]]] = {
+    ".csv": read_csv,
+    ".csv.gz": read_csv,
+    ".tsv": read_csv,
+    ".txt": read_csv,
+    ".npz": read_npz,
+    ".parquet": read_parquet,
+    ".mat": read_mat,
+    ".mcap": read_mcap,
+    ".db3": read_sqlite,
+    ".bag": read_ros1,
+}
+MAX_BYTES = 4_000_000_000
+
+
+def read_tables(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> list[Table]:
+    """Reads a log file as tables of named columns; the file extension selects the format.
+
+    CSV (`.csv`, `.tsv`, `.txt`, `.csv.gz`), NumPy `.npz`, `.parquet` and `.mat` files contain one table each. Bags
+    (`.mcap`, `.db3` of rosbag2, `.bag` of ROS 1) contain one table per topic. A folder is read as a rosbag2. No file
+    content is executed and no pickle is loaded.
+
+    Arguments:
+
+    * `path`: the log file, or the folder of a rosbag2.
+    * `max_bytes`: maximum size of the file, and of its decompressed content.
+
+    Returns a list of `Table`s with `columns` by name, each `(n,)`. Raises `LogError` if the content is invalid and
+    `FileAccessError` if the file cannot be read.
+
+    ```python
+    import tempfile
+    from pathlib import Path
+    from jaxdyn.identification import read_tables
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "run.csv")
+        path.write_text("t,q.elbow,effort.elbow\\n0.0,0.1,2.0\\n0.01,0.2,2.1\\n")
+        (table,) = read_tables(path)
+    assert table.num_rows == 2
+    assert list(table.columns) == ["t", "q.elbow", "effort.elbow"]
+    ```
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _read_folder(path, max_bytes)
+    name = path.name.lower()
+    for ending in sorted(READERS, key=len, reverse=True):
+        if name.endswith(ending):
+            return READERS[ending](path, max_bytes)
+    raise LogError(f"{path}: has the extension {path.suffix!r}, expected one of {', '.join(READERS)}")
+
+
+def _read_folder(path: Path, max_bytes: int) -> list[Table]:
+    parts: Sequence[Path] = sorted(p for p in path.iterdir() if p.suffix in (".db3", ".mcap"))
+    if not parts:
+        raise LogError(f"{path}: is a folder without .db3 or .mcap files; give a log file or the folder of a rosbag2")
+    return [table for part in parts for table in read_tables(part, max_bytes=max_bytes)]

@@ -1,0 +1,169 @@
+"""The output-error method: simulated against measured motion, by multiple shooting."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn._errors import ShapeError
+from jaxdyn._types import Array
+from jaxdyn.identification.logs import Log
+from jaxdyn.identification.methods._contract import AbstractMethod
+from jaxdyn.identification.methods._physical import Physical
+from jaxdyn.identification.methods._window_starts import AbstractStart, MeasuredStart
+from jaxdyn.identification.methods._windows import Windows, check_delays
+from jaxdyn.identification.parameters import Parameters
+from jaxdyn.identification.residuals import LeastSquaresProblem, dof_channels, stack_chunks
+from jaxdyn.model import Model
+from jaxdyn.simulation import System
+from jaxdyn.simulation.system import as_system
+
+#: the arrays of one window, or of several along leading axes
+Sample = Any
+
+
+class OutputError(AbstractMethod):
+    """Fits the motion simulated under the measured efforts to the measured motion (output-error method).
+
+    The log is cut into windows, each of which is simulated from its own initial state (multiple shooting). The method
+    needs no accelerations, and is suited to unstable robots, delays of drives and parts with a state. The residual is
+    measured minus simulated coordinates, rad or m, with forward-mode derivatives through the integration steps.
+
+    Arguments:
+
+    * `windows`: length, stride and sampling of the windows, and the integration.
+    * `solver`: the method that minimises the residual, `Physical()` or `LevenbergMarquardt()`.
+    * `start`: the initial states, `MeasuredStart()` or, for noisy logs and unstable robots, `FreeStart()`, which
+      estimates them together with the parameters.
+    * `chunk`: number of windows whose derivatives are in memory at once.
+
+    A delay that exceeds the `lead` of the windows is a `ModelError`.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.identification import Log, OutputError, Physical, Windows, fit
+
+    t = jnp.linspace(0.0, 1.0, 101)
+    run = jd.simulate(jd.robots.pendulum(damping=0.3), jnp.array([1.0]), jnp.zeros(1), t, dt=0.01)
+    log = Log(t, run.q, run.v, None, effort=jnp.zeros((101, 1)))  # without accelerations
+    method = OutputError(Windows(length=0.5, lead=0.0), Physical(reweight=0))
+    result = fit(jd.robots.pendulum(damping=0.1), log, ["joints[*].damping"], method)
+    assert abs(result.value("joints[rod_joint].damping") - 0.3) < 0.01
+    ```
+    """
+
+    windows: Windows = Windows()
+    solver: AbstractMethod = Physical()
+    start: AbstractStart = MeasuredStart()
+    chunk: int = eqx.field(static=True, default=16)
+    _residual: Callable[[System, Sample], Array] = eqx.field(static=True, init=False)
+
+    def __post_init__(self):
+        self._residual = _window_residual(self.windows, self.start)
+
+    def problem(self, parameters: Parameters, logs: Sequence[Log]) -> LeastSquaresProblem:
+        model = parameters.system.model
+        samples, present = _stack_windows(model, self.windows, logs, self.chunk)
+        check_delays(parameters.system, _lead_time(samples))
+        compared = samples[0].shape[2]
+        if compared <= self.start.spent:
+            raise ShapeError(
+                f"windows compare {compared} samples of each coordinate, and their free initial states have "
+                f"{self.start.spent} unknowns for each; give longer windows or a smaller `every`"
+            )
+        channels, units = dof_channels(model)
+        units = tuple("m" if unit == "N" else "rad" for unit in units)
+        q = np.concatenate([np.asarray(log.q) for log in logs])
+        measured = jnp.asarray(np.sqrt(np.mean(q**2, axis=0))) if model.nq == model.nv else None
+        return LeastSquaresProblem(
+            parameters, samples, present, self._residual, channels, units, True, measured, self.start.spent
+        )
+
+    def solve(self, problem, prior, weights, tell):
+        estimate = self.solver.solve(problem, prior, weights, tell)
+        check_delays(problem.parameters.insert(jnp.asarray(estimate.x)), _lead_time(problem.samples))
+        return estimate
+
+
+def _lead_time(samples: Sample) -> float:
+    """The time for which efforts are known before the start of each window, s."""
+    return -float(np.max(np.asarray(samples[3])))
+
+
+_RESIDUALS: dict[Any, Callable[[System, Sample], Array]] = {}
+
+
+def _window_residual(windows: Windows, start: AbstractStart) -> Callable[[System, Sample], Array]:
+    """The residual of one window, the same function for equal arguments so that compiled programs are reused."""
+    key = (jax.tree.structure((windows, start)), *jax.tree.leaves((windows, start)))
+    return _RESIDUALS.setdefault(key, lambda system, sample: start.residual(system, windows, sample))
+
+
+def simulation_error(
+    system: Model | System,
+    logs: Sequence[Log],
+    windows: Windows | None = None,
+    start: AbstractStart | None = None,
+) -> np.ndarray:
+    """Root mean square of measured minus simulated coordinates over windows of the logs.
+
+    Use it to judge a model by its motion, on held-out logs.
+
+    Arguments:
+
+    * `system`: the robot, or a `System` around it.
+    * `logs`: measured motion and efforts.
+    * `windows`: by default `Windows()`.
+    * `start`: initial states of the windows, by default `MeasuredStart()`.
+
+    Returns the error of each degree of freedom, `(nv,)`, rad or m. Raises `ShapeError` for logs that are shorter than a
+    window or have uneven time steps, and `ModelError` for delays that exceed the `lead` of the windows.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.identification import Log, Windows, simulation_error
+
+    robot, t = jd.robots.pendulum(damping=0.3), jnp.linspace(0.0, 1.0, 101)
+    run = jd.simulate(robot, jnp.array([1.0]), jnp.zeros(1), t, dt=0.01)
+    log = Log(t, run.q, run.v, None, effort=jnp.zeros((101, 1)))
+    assert simulation_error(robot, [log], Windows(length=0.5, lead=0.0))[0] < 1e-3
+    ```
+    """
+    system = as_system(system)
+    windows = Windows() if windows is None else windows
+    start = MeasuredStart() if start is None else start
+    samples, present = _stack_windows(system.model, windows, logs, 16)
+    check_delays(system, _lead_time(samples))
+    errors = [np.asarray(_window_errors(windows, start, system, rows)) for rows in _iterate_chunks(samples)]
+    errors = np.concatenate(errors)[np.asarray(present).reshape(-1) > 0]
+    return np.sqrt(np.mean(errors**2, axis=(0, 2)))
+
+
+@eqx.filter_jit
+def _window_errors(windows: Windows, start: AbstractStart, system: System, rows: Sample) -> Array:
+    return jax.vmap(lambda row: _window_residual(windows, start)(system, row))(rows)
+
+
+def _iterate_chunks(samples: Sample) -> Iterator[Sample]:
+    for k in range(jax.tree.leaves(samples)[0].shape[0]):
+        yield jax.tree.map(lambda x, k=k: x[k], samples)
+
+
+def _stack_windows(model: Model, windows: Windows, logs: Sequence[Log], chunk: int) -> tuple[Sample, np.ndarray]:
+    """The windows of all logs, in chunks."""
+    if not logs:
+        raise ShapeError("no logs were given; expected at least one")
+    cut = [windows.cut(model, log) for log in logs]
+    short = min(c[5].shape[1] for c in cut)
+    rows = [(*c[:3], c[3] + c[4] * (c[5].shape[1] - short), c[4], c[5][:, -short:]) for c in cut]
+    sample = tuple(np.concatenate(x).astype(model.dtype) for x in zip(*rows, strict=True))
+    count = sample[0].shape[0]
+    if count < chunk:
+        sample = tuple(np.concatenate([x, np.repeat(x[-1:], chunk - count, 0)]) for x in sample)
+    samples, present = stack_chunks(sample, chunk)
+    return samples, present * (np.arange(present.size).reshape(present.shape) < count)

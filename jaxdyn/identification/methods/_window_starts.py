@@ -1,0 +1,94 @@
+"""The initial states of simulated windows of a log: measured, or estimated with the parameters."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from jaxdyn._types import Array
+from jaxdyn.identification.methods._windows import Windows, simulate_window
+from jaxdyn.kinematics import difference, integrate
+from jaxdyn.simulation import System
+
+
+class AbstractStart(eqx.Module):
+    """The source of the initial state of a window."""
+
+    #: number of unknowns per coordinate and window that the initial state adds to the fit
+    spent: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def residual(self, system: System, windows: Windows, sample: Any) -> Any:
+        """Measured minus simulated coordinates of one window, `(nv, k)`."""
+
+
+class MeasuredStart(AbstractStart):
+    """Windows start in the measured state.
+
+    The noise of this state affects the whole window: it grows where the robot is unstable, and biases the parameters.
+    For logs with little noise, and logs with few samples per window.
+    """
+
+    spent: int = eqx.field(static=True, default=0)
+
+    def residual(self, system, windows, sample):
+        return _coordinate_errors(system, sample[1], simulate_window(system, windows, sample))[1:].T
+
+
+class FreeStart(AbstractStart):
+    """Each window starts in the state that fits the window best.
+
+    With the parameters p and the offset d, in the tangent space, of the initial state of a window from the measured
+    state, the residual r(p, d) is replaced by
+
+        r_free(p) = (1 - J J^+) r(p, d*),     d* = argmin_d |r(p, d)|^2,     J = dr/dd
+
+    with d* from `steps` Gauss-Newton steps that start at the measured state. The derivative is `(1 - J J^+) dr/dp`, so
+    the fit minimises over the parameters and all initial states, as multiple shooting does (Bock 1983), while the
+    normal equations have only the size of the parameters: variable projection (Golub and Pereyra 1973, with Kaufman's
+    approximation of the Jacobian, 1975). The standard deviations of the parameters account for the initial states.
+
+    Measured coordinates at the start are compared like all others. Measured velocities are only the initial guess,
+    unless `trust` gives their weight: the standard deviation of a measured coordinate over that of a measured velocity,
+    s. Velocities that were differentiated from the coordinates carry no further information.
+    """
+
+    trust: float | None = eqx.field(static=True, default=None)
+    steps: int = eqx.field(static=True, default=3)
+    spent: int = eqx.field(static=True, default=2)
+
+    def residual(self, system, windows, sample):
+        fixed = jax.lax.stop_gradient(system)
+        rows = lambda system, d: self._residual_rows(system, windows, sample, d)
+        offset, jacobian = _fit_start(lambda d: rows(fixed, d), sample, system.model.nv, self.steps)
+        r = rows(system, offset)
+        basis = jnp.linalg.qr(jacobian.reshape(-1, jacobian.shape[-1]))[0]
+        return (r.reshape(-1) - basis @ (basis.T @ r.reshape(-1))).reshape(r.shape).T
+
+    def _residual_rows(self, system, windows, sample, d):
+        """The residuals `(k, nv)` of one window, the first row at its start."""
+        nv = system.model.nv
+        q, v = integrate(system.model, sample[1][0], d[:nv]), sample[2] + d[nv:]
+        rows = _coordinate_errors(system, sample[1], simulate_window(system, windows, sample, q, v))
+        return rows if self.trust is None else jnp.concatenate([rows, -self.trust * d[None, nv:]])
+
+
+def _coordinate_errors(system: System, measured, simulated):
+    return jax.vmap(lambda a, b: difference(system.model, a, b))(simulated, measured)
+
+
+def _fit_start(rows: Callable[[Array], Array], sample, nv: int, steps: int) -> tuple[Array, Array]:
+    """The offset of the initial state by Gauss-Newton steps, and the Jacobian of the rows there, as constants."""
+
+    linearise = jax.jacfwd(lambda d: (rows(d),) * 2, has_aux=True)
+
+    def step(d, _):
+        jacobian, r = linearise(d)
+        basis, upper = jnp.linalg.qr(jacobian.reshape(-1, 2 * nv))
+        return d - jnp.linalg.solve(upper, basis.T @ r.reshape(-1)), None
+
+    d, _ = jax.lax.scan(step, jnp.zeros(2 * nv, sample[2].dtype), length=steps)
+    return jax.lax.stop_gradient((d, linearise(d)[0]))

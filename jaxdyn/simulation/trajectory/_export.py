@@ -1,0 +1,239 @@
+"""Trajectories as tables of columns: numpy, CSV, npz and Parquet."""
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from jaxdyn._errors import JaxdynError, ShapeError
+from jaxdyn.io.files import write_bytes
+from jaxdyn.joints import (
+    Continuous,
+    Cylindrical,
+    Free,
+    Helical,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    SphericalZYX,
+    Universal,
+)
+from jaxdyn.model import Model
+from jaxdyn.simulation.trajectory._trajectory import SimulationStatus, Trajectory
+
+_TURN, _LENGTH = ("rad", "rad/s"), ("m", "m/s")
+_W3 = (("wx", "rad/s"), ("wy", "rad/s"), ("wz", "rad/s"))
+_QUATERNION = tuple((name, "1") for name in "wxyz")
+#: names and units of the components of q and of v
+_COMPONENTS = {
+    Free: (
+        (*((f"q{x}", "1") for x in "wxyz"), ("x", "m"), ("y", "m"), ("z", "m")),
+        (*_W3, ("vx", "m/s"), ("vy", "m/s"), ("vz", "m/s")),
+    ),
+    Spherical: (_QUATERNION, _W3),
+    Planar: ((("x", "m"), ("y", "m"), ("angle", "rad")), (("vx", "m/s"), ("vy", "m/s"), ("w", "rad/s"))),
+    SphericalZYX: tuple(tuple((name, unit) for name in "zyx") for unit in _TURN),
+    Cylindrical: tuple((("angle", a), ("slide", b)) for a, b in zip(_TURN, _LENGTH, strict=True)),
+    Universal: tuple((("1", unit), ("2", unit)) for unit in _TURN),
+    Prismatic: tuple((("", unit),) for unit in _LENGTH),
+    **{kind: tuple((("", unit),) for unit in _TURN) for kind in (Revolute, Continuous, Helical)},
+}
+_EFFORT = {"rad/s": "N m", "m/s": "N", "": ""}
+
+
+def coordinate_names(model: Model) -> tuple[tuple[str, str], ...]:
+    """Name and unit of each entry of q: the name of the joint, with the component if the joint has several."""
+    return _component_names(model, 0)
+
+
+def velocity_names(model: Model) -> tuple[tuple[str, str], ...]:
+    """Name and unit of each entry of v, in the form of `coordinate_names`."""
+    return _component_names(model, 1)
+
+
+def effort_names(model: Model) -> tuple[tuple[str, str], ...]:
+    """Name and unit of each generalised force: the names of v, with N m or N."""
+    return tuple((name, _EFFORT[unit]) for name, unit in velocity_names(model))
+
+
+def _component_names(model: Model, which: int) -> tuple[tuple[str, str], ...]:
+    """Names and units of the entries of q (0) or v (1)."""
+    topology = model.topology
+    followers = {follower for follower, _ in topology.mimics}
+    names: dict[int, tuple[str, str]] = {}
+    for i in topology.bodies:
+        if i in followers:
+            continue
+        where, joint = topology.joint_slices(i)[which], topology.joint_names[i]
+        count = where.stop - where.start
+        plain = tuple((str(k) if count > 1 else "", "") for k in range(count))
+        parts = _COMPONENTS.get(type(model.joints[topology.groups[i]]), (plain, plain))[which]
+        for k, (part, unit) in enumerate(parts):
+            names[where.start + k] = (f"{joint}.{part}" if part else joint, unit)
+    return tuple(names[k] for k in sorted(names))
+
+
+def to_numpy(trajectory: Trajectory, *, extra: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
+    """The columns of a trajectory: `t`, then `q.<joint>` and `v.<joint>`, each `(times,)`, or `(batch, times)`.
+
+    The names of joints with several coordinates include the component: `q.root.qw` to `q.root.z` and `v.root.wx` to
+    `v.root.vz` for a free joint, `q.ball.w` for a quaternion. `extra` holds further columns of that shape, such as
+    `{"energy": trajectory.energy}`, or rows of efforts `(times, nv)`, whose columns are named after the joints.
+    """
+    model = trajectory.system.model
+    t = np.asarray(trajectory.t)
+    columns = {"t": t}
+    for letter, names, x in (("q", coordinate_names(model), trajectory.q), ("v", velocity_names(model), trajectory.v)):
+        columns |= {f"{letter}.{name}": np.asarray(x)[..., k] for k, (name, _) in enumerate(names)}
+    for name, value in (extra or {}).items():
+        value = np.asarray(value)
+        if value.shape == t.shape:
+            columns[name] = value
+        elif value.shape == (*t.shape, model.nv):
+            columns |= {f"{name}.{joint}": value[..., k] for k, (joint, _) in enumerate(velocity_names(model))}
+        else:
+            raise ShapeError(f"extra {name!r} has shape {value.shape}, expected {t.shape} or {(*t.shape, model.nv)}")
+    return columns
+
+
+def _units(trajectory: Trajectory, extra: Mapping[str, Any] | None, given: Mapping[str, str] | None) -> dict[str, str]:
+    """The unit of each column whose unit is known."""
+    model = trajectory.system.model
+    units = {"t": "s"} | {f"q.{name}": unit for name, unit in coordinate_names(model)}
+    units |= {f"v.{name}": unit for name, unit in velocity_names(model)}
+    for name in extra or {}:
+        units |= {f"{name}.{joint}": unit for joint, unit in effort_names(model)} if name == "effort" else {}
+    return units | dict(given or {})
+
+
+def _header(trajectory: Trajectory, extra, units) -> str:
+    status = np.atleast_1d(np.asarray(trajectory.status))
+    kinds = sorted({SimulationStatus(int(x)).name for x in status.ravel()})
+    return json.dumps({"format": "jaxdyn trajectory", "status": kinds, "units": _units(trajectory, extra, units)})
+
+
+def _table(trajectory: Trajectory, extra) -> dict[str, np.ndarray]:
+    """Columns with one axis. The samples of a batch follow each other, with their index as the first column."""
+    columns = to_numpy(trajectory, extra=extra)
+    shape = columns["t"].shape
+    if len(shape) == 1:
+        return columns
+    if len(shape) != 2:
+        raise ShapeError(
+            f"a table holds one trajectory or one batch of trajectories, not a batch of shape {shape[:-1]}"
+        )
+    sample = np.repeat(np.arange(shape[0]), shape[1])
+    return {"sample": sample} | {name: x.reshape(-1) for name, x in columns.items()}
+
+
+def to_csv(
+    trajectory: Trajectory,
+    path: str | os.PathLike[str],
+    *,
+    extra: Mapping[str, Any] | None = None,
+    units: Mapping[str, str] | None = None,
+):
+    """Writes the columns of `to_numpy` as text with all digits. An interrupted write leaves the previous file.
+
+    The first line begins with `#` and holds units and status as JSON; the second line names the columns.
+
+    Arguments:
+
+    * `trajectory`: one trajectory, or one batch, which has a first column `sample`.
+    * `path`: of the file.
+    * `extra`: further columns, see `to_numpy`.
+    * `units`: units of the columns in `extra`.
+
+    Raises `ShapeError` for columns of other shapes and nested batches, `FileAccessError` if the file cannot be written.
+
+    ```python
+    import tempfile
+    from pathlib import Path
+
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.simulation import to_csv
+
+    pendulum, ts = jd.robots.pendulum(), jnp.linspace(0.0, 1.0, 5)
+    path = jd.simulate(pendulum, jnp.array([1.0]), jnp.zeros(1), ts, dt=0.05)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "swing.csv"
+        to_csv(path, file, extra={"energy": path.energy}, units={"energy": "J"})
+        _, names, *rows = file.read_text().splitlines()
+    (joint,) = pendulum.joint_names
+    assert names == f"t,q.{joint},v.{joint},energy" and len(rows) == 5
+    ```
+    """
+    columns = _table(trajectory, extra)
+    text = io.StringIO()
+    text.write(f"# {_header(trajectory, extra, units)}\n{','.join(map(_quote, columns))}\n")
+    formats = ["%d" if x.dtype.kind in "iub" else f"%.{_digits(x)}g" for x in columns.values()]
+    rows = np.empty(len(next(iter(columns.values()))), [(str(k), x.dtype) for k, x in enumerate(columns.values())])
+    for k, x in enumerate(columns.values()):
+        rows[str(k)] = x
+    np.savetxt(text, rows, fmt=formats, delimiter=",")
+    write_bytes(path, text.getvalue().encode())
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\n#') else name
+
+
+def _digits(x: np.ndarray) -> int:
+    return 9 if x.dtype == np.float32 else 17
+
+
+def to_npz(
+    trajectory: Trajectory,
+    path: str | os.PathLike[str],
+    *,
+    extra: Mapping[str, Any] | None = None,
+    units: Mapping[str, str] | None = None,
+):
+    """Writes the columns of `to_numpy`, with any batch axes, for `numpy.load`. An interrupted write leaves the previous
+    file. The entry `about` is a JSON text with units and status; `units` are the units of the columns in `extra`.
+    """
+    content = io.BytesIO()
+    columns: dict[str, Any] = to_numpy(trajectory, extra=extra)
+    np.savez(content, **columns, about=np.array(_header(trajectory, extra, units)))
+    write_bytes(path, content.getvalue())
+
+
+def to_parquet(
+    trajectory: Trajectory,
+    path: str | os.PathLike[str],
+    *,
+    extra: Mapping[str, Any] | None = None,
+    units: Mapping[str, str] | None = None,
+):
+    """Writes the columns of `to_numpy` as a Parquet file, which needs the extra `logs` (pyarrow).
+
+    The metadata of each field holds its unit, and the metadata of the schema holds the first line of `to_csv` under
+    `jaxdyn`. A batch has a first column `sample`. An interrupted write leaves the previous file.
+    """
+    arrow, parquet = _arrow()
+    columns = _table(trajectory, extra)
+    known = _units(trajectory, extra, units)
+    fields = [
+        arrow.field(name, arrow.from_numpy_dtype(x.dtype), metadata={"unit": known.get(name, "")})
+        for name, x in columns.items()
+    ]
+    about = {"jaxdyn": _header(trajectory, extra, units)}
+    table = arrow.table([arrow.array(x) for x in columns.values()], schema=arrow.schema(fields, metadata=about))
+    content = io.BytesIO()
+    parquet.write_table(table, content)
+    write_bytes(path, content.getvalue())
+
+
+def _arrow() -> tuple[ModuleType, ModuleType]:
+    try:
+        import pyarrow  # pyright: ignore[reportMissingImports]
+        import pyarrow.parquet  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise JaxdynError('Parquet files need the package pyarrow: pip install "jaxdyn[logs]"') from error
+    return pyarrow, pyarrow.parquet

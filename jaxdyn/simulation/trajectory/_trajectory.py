@@ -1,0 +1,310 @@
+"""The result of a simulation: times, states, events, and quantities derived from them."""
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn._errors import ConvergenceError, ShapeError
+from jaxdyn._numerics import as_function
+from jaxdyn._types import Array, Bool, Float, Int
+from jaxdyn.dynamics import (
+    Action,
+    JointReactions,
+    joint_reactions,
+    kinetic_energy,
+    momentum,
+    potential_energy,
+    rnea,
+)
+from jaxdyn.kinematics import Poses, forward_kinematics, frame_pose
+from jaxdyn.simulation.system import State, System, to_state
+from jaxdyn.spatial import Pose
+
+
+class SimulationStatus(enum.IntEnum):
+    """How a simulation ended."""
+
+    #: the last time was reached
+    FINISHED = 0
+    #: a terminal event happened before the last time
+    EVENT = 1
+    #: the number of events reached `max_events` before the last time
+    MAX_EVENTS = 2
+    #: the number of steps reached `max_steps` before the last time
+    MAX_STEPS = 3
+    #: a state contains a number that is not finite
+    NOT_FINITE = 4
+    #: a step failed: an implicit solve or the location of an event did not converge, or adapted steps shrank below the
+    #: resolution of time, for example because accelerations are not finite
+    FAILED = 5
+    #: the robot rests against an event that would have to hold it, or is beyond a barrier, before the last time
+    HELD = 6
+    #: the initial or the final state violates the constraints
+    OFF_CONSTRAINT = 7
+
+
+class EventRecord(eqx.Module):
+    """The events of a simulation in the order of time. Entries from `count` on are unused, with NaN for numbers."""
+
+    #: s
+    time: Float[Array, "*batch cap"]
+    #: index into the `events` of `simulate`, -1 where unused
+    index: Int[Array, "*batch cap"]
+    #: state immediately before the event
+    q_before: Float[Array, "*batch cap nq"]
+    v_before: Float[Array, "*batch cap nv"]
+    #: state after the reset
+    q: Float[Array, "*batch cap nq"]
+    v: Float[Array, "*batch cap nv"]
+    count: Int[Array, "*batch"]
+
+
+class Interpolant(eqx.Module):
+    """Dense output, `interpolant(t) -> (q, v)`, of the order of the solver's interpolation; NaN outside of the times
+    that were simulated.
+    """
+
+    system: System
+    #: ends of the steps, s
+    times: Float[Array, "*batch steps"]
+    #: number of entries of `times` in use
+    count: Int[Array, "*batch"]
+    #: the solver's data for each step
+    infos: Any
+    #: the solver's class of interpolations
+    kind: Callable[..., Any] = eqx.field(static=True)
+
+    def __call__(self, t) -> tuple[Array, Array]:
+        """Configuration `(nq,)` and velocity `(nv,)` at a time t, s."""
+        t = jnp.asarray(t, self.times.dtype)
+        is_used = jnp.arange(self.times.shape[0]) < self.count
+        times = jnp.where(is_used, self.times, jnp.inf)
+        i = jnp.clip(jnp.searchsorted(times, t, side="left") - 1, 0, self.count - 2)
+        local = self.kind(t0=times[i], t1=times[i + 1], **jax.tree.map(lambda x: x[i], self.infos))
+        state = to_state(self.system.model, local.evaluate(t))
+        q, v = state.q, state.v
+        if self.system.motion.projects:
+            q, v = self.system.motion.project(self.system.model, t, q, v)
+        last = times[jnp.maximum(self.count - 1, 0)]
+        margin = 16 * jnp.finfo(t.dtype).eps * jnp.maximum(jnp.abs(times[0]), jnp.abs(last))
+        is_inside = (t >= times[0] - margin) & (t <= last + margin)
+        return jnp.where(is_inside, q, jnp.nan), jnp.where(is_inside, v, jnp.nan)
+
+
+class Batched(eqx.Module):
+    """The leaves of a system that have the axis of a batch."""
+
+    #: one flag per leaf; None if all leaves have the axis
+    leaves: tuple[bool, ...] | None = eqx.field(static=True, default=None)
+
+
+class Trajectory(eqx.Module):
+    """Times and states of a simulation, one row per saved time. Derived quantities are computed on demand.
+
+    After an event that ends the simulation the rows repeat the last state, and `reached` is False; after a failure the
+    rows are NaN. In a batch all arrays, derived quantities included, have a leading axis, except for the leaves of
+    `system` that the samples share (`simulate_batch`); `trajectory[k]` is one sample.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+
+    ts = jnp.linspace(0.0, 1.0, 11)
+    path = jd.simulate(jd.robots.pendulum(), jnp.array([0.4]), jnp.zeros(1), ts, dt=0.02).checked()
+    assert path.q.shape == path.v.shape == (11, 1) and path.reached.all()
+    assert jnp.allclose(path.energy, path.energy[0], atol=1e-3)  # J
+    ```
+    """
+
+    #: s
+    t: Float[Array, "*batch times"]
+    q: Float[Array, "*batch times nq"]
+    v: Float[Array, "*batch times nv"]
+    #: a tuple with the states of each part, or None; for a sampled part a `SampledState`
+    parts: Any
+    #: whether the simulation reached this time
+    reached: Bool[Array, "*batch times"]
+    #: a `SimulationStatus`
+    status: Int[Array, "*batch"]
+    #: number of steps, rejected ones included
+    num_steps: Int[Array, "*batch"]
+    system: System
+    events: EventRecord | None = None
+    interpolant: Interpolant | None = None
+    #: the leaves of the system that have the axis of the batch
+    batched: Batched = Batched()
+
+    def __getitem__(self, k: Any) -> "Trajectory":
+        """One sample of a batch, or several samples by a slice or an array of indices."""
+        if self.q.ndim < 3:
+            raise ShapeError(
+                "this trajectory is not a batch and has no samples; its rows are trajectory.q[k] and so on"
+            )
+        take = lambda tree: jax.tree.map(lambda x: x[k], tree)
+        if self.batched.leaves is None:
+            return take(self)
+        own, shared = split_leaves(self.system, self.batched)
+        rows = take(with_system(self, own, self.batched))
+        return with_system(rows, eqx.combine(rows.system, shared), self.batched if rows.q.ndim > 2 else Batched())
+
+    def checked(self) -> "Trajectory":
+        """The trajectory itself; raises `ConvergenceError` if a simulation failed. For concrete values only."""
+        status = np.asarray(self.status)
+        failed = status >= SimulationStatus.MAX_EVENTS
+        if failed.any():
+            kinds = sorted({SimulationStatus(int(s)).name for s in status[failed].ravel()})
+            raise ConvergenceError(
+                f"{failed.sum()} of {failed.size} simulations failed ({', '.join(kinds)}) after at most "
+                f"{np.max(np.asarray(self.num_steps))} steps. MAX_STEPS: raise max_steps or loosen rtol and atol; "
+                "MAX_EVENTS: raise max_events; NOT_FINITE: take a smaller dt, or check the parts of the system; "
+                "FAILED: adapted steps shrank to nothing or equations were not solved, check the parts of the system "
+                "at the last state; HELD: the robot rests against a stop that would have to hold it, or starts beyond "
+                "the stop; OFF_CONSTRAINT: start from jaxdyn.constraints.assemble, take smaller steps, or check that "
+                "the constraints are consistent."
+            )
+        return self
+
+    def over(self, f: Callable[..., Any]) -> Any:
+        """`f(model, q, v)` at every saved time. Define f at module level to avoid recompilation."""
+        return _map_rows(_OfState(f), self)
+
+    @property
+    def kinetic_energy(self) -> Float[Array, "*batch times"]:
+        """J."""
+        return self.over(kinetic_energy)
+
+    @property
+    def potential_energy(self) -> Float[Array, "*batch times"]:
+        """J."""
+        return self.over(_potential_energy)
+
+    @property
+    def energy(self) -> Float[Array, "*batch times"]:
+        """Kinetic and potential energy, J."""
+        return self.kinetic_energy + self.potential_energy
+
+    @property
+    def momentum(self) -> Float[Array, "*batch times 6"]:
+        """Angular momentum about the world's origin, N m s, and linear momentum, N s (`jaxdyn.momentum`)."""
+        return self.over(momentum)
+
+    @property
+    def poses(self) -> Poses:
+        """Poses of all links."""
+        return self.over(_poses)
+
+    def frame_pose(self, name: str) -> Pose:
+        """Poses of the link or frame with this name."""
+        return self.over(_FramePose(name))
+
+    @property
+    def action(self) -> Action:
+        """Efforts and wrenches of all parts and of the joints, and the rates of the parts' states."""
+        return _map_rows(_action, self)
+
+    @property
+    def acceleration(self) -> Float[Array, "*batch times nv"]:
+        """Accelerations, rad/s^2 or m/s^2."""
+        return _map_rows(_acceleration, self)
+
+    @property
+    def power(self) -> Float[Array, "*batch times"]:
+        """Power of all efforts and wrenches, constraint forces included, which is the rate of the energy; W."""
+        return _map_rows(_power, self)
+
+    @property
+    def reactions(self) -> JointReactions:
+        """Reactions in the joints, under all efforts and wrenches, constraint forces included."""
+        return _map_rows(_reactions, self)
+
+
+@eqx.filter_jit
+def _map_rows(f: Callable[[System, Array, State], Any], trajectory: Trajectory):
+    """`f(system, t, state)` at every time of every sample."""
+    tr = trajectory
+    states = State(tr.q, tr.v, tr.parts)
+
+    def rows(system, t, states):
+        return jax.vmap(lambda t, state: f(system, t, state))(t, states)
+
+    if tr.batched.leaves is None:
+        for _ in range(tr.q.ndim - 2):
+            rows = jax.vmap(rows)
+        return rows(tr.system, tr.t, states)
+    own, shared = split_leaves(tr.system, tr.batched)
+    return jax.vmap(lambda own, t, states: rows(eqx.combine(own, shared), t, states))(own, tr.t, states)
+
+
+def with_system(trajectory: Trajectory, system: System, batched: Batched) -> Trajectory:
+    """The same rows with another system, also in the interpolant."""
+    is_replaced = lambda x: isinstance(x, System | Batched)
+    nodes, tree = jax.tree.flatten(trajectory, is_leaf=is_replaced)
+    replace = lambda x: system if isinstance(x, System) else batched if isinstance(x, Batched) else x
+    return tree.unflatten([replace(x) for x in nodes])
+
+
+def split_leaves(system: System, batched: Batched) -> tuple[System, System]:
+    """The leaves of a system with the axis of a batch, and the other leaves."""
+    return eqx.partition(system, jax.tree.unflatten(jax.tree.structure(system), batched.leaves or ()))
+
+
+class _OfState(eqx.Module):
+    f: Callable[..., Any] = eqx.field(converter=as_function)
+
+    def __call__(self, system, t, state: State):
+        return self.f(system.model, state.q, state.v)
+
+
+def _potential_energy(model, q, v):
+    return potential_energy(model, q)
+
+
+def _poses(model, q, v):
+    return forward_kinematics(model, q)
+
+
+class _FramePose(eqx.Module):
+    name: str = eqx.field(static=True)
+
+    def __call__(self, model, q, v):
+        return frame_pose(model, q, self.name)
+
+
+def _action(system, t, state: State):
+    return system.action(t, state)
+
+
+def _acceleration(system, t, state: State):
+    return system.rate(t, state).v
+
+
+def _all_forces(system, t, state: State) -> tuple[Action, Action]:
+    """Efforts and wrenches of parts and joints, and those of the constraints."""
+    action = system.action(t, state)
+    effort, external = action.effort, action.external
+    return action, system.motion.exerted(system.model, t, state.q, state.v, effort, external)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return a if b is None else b if a is None else a + b
+
+
+def _power(system, t, state: State):
+    action, constraint = _all_forces(system, t, state)
+    zero = jnp.zeros_like(state.v)
+    effort, external = _sum(action.effort, constraint.effort), _sum(action.external, constraint.external)
+    if external is None:
+        return effort @ state.v
+    load = rnea(system.model, state.q, zero, zero) - rnea(system.model, state.q, zero, zero, external)
+    return (effort + load) @ state.v
+
+
+def _reactions(system, t, state: State) -> JointReactions:
+    action, constraint = _all_forces(system, t, state)
+    a = system.motion.acceleration(system.model, t, state.q, state.v, action.effort, action.external)
+    return joint_reactions(system.model, state.q, state.v, a, _sum(action.external, constraint.external))

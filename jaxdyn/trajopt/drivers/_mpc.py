@@ -1,0 +1,269 @@
+"""Model-predictive control: solves a problem again at every sample, from the measured state and the preceding plan."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn._errors import ModelError
+from jaxdyn._numerics import as_function
+from jaxdyn.dynamics import AbstractSampledPart, Action, FreeMotion
+from jaxdyn.trajopt.ilqr import Multipliers, Options, check_fixed, end_rows, guess, optimise, row_limits
+from jaxdyn.trajopt.interior_point import solve
+from jaxdyn.trajopt.problem import AbstractDynamics, Guess, PathConstraint, Problem, Robot
+from jaxdyn.trajopt.transcription import MultipleShooting, rk4
+
+
+class Planned(eqx.Module):
+    """State of a `ModelPredictive` controller between samples: its plan."""
+
+    #: states at the nodes, `(N + 1, nx)`, and controls held between them, `(N, nu)`
+    x: Any
+    u: Any
+    #: gains of the first interval, `(nu, nx)`; zero if the solver has none
+    gain: Any
+    #: warm start of the next solve
+    memory: Any
+    #: a `SolveStatus` of the last solve, and its iterations, as floating-point numbers
+    status: Any
+    iterations: Any
+    #: start of the first interval, s
+    time: Any
+
+
+class AbstractReplanner(eqx.Module):
+    """Contract of an optimiser that solves a sequence of similar problems."""
+
+    #: whether plans have feedback gains
+    gains: eqx.AbstractVar[bool]
+
+    @abc.abstractmethod
+    def memory(self, problem: Problem, x, u) -> Any:
+        """Warm start of the first solve, a pytree of floating-point arrays."""
+
+    @abc.abstractmethod
+    def plan(self, problem: Problem, x, u, memory) -> Planned:
+        """The plan from `problem.start`, given a guess of states `(N + 1, nx)` and controls `(N, nu)`."""
+
+
+class WarmILQR(AbstractReplanner):
+    """`ilqr` with at most `iterations` iterations, started with the multipliers of the preceding solve.
+
+    The `penalty` of constraints other than control limits is constant. Plans have gains, and derivatives with respect
+    to the measured state and all leaves, as those of `ilqr`.
+    """
+
+    tolerance: Any
+    penalty: Any
+    iterations: int = eqx.field(static=True)
+    second_order: bool = eqx.field(static=True)
+    gains: bool = eqx.field(static=True, default=True, init=False)
+
+    def __init__(self, iterations: int = 5, *, tolerance: Any = 1e-4, penalty: Any = 1e3, second_order: bool = False):
+        self.iterations, self.second_order = iterations, second_order
+        self.tolerance, self.penalty = jnp.asarray(tolerance, float), jnp.asarray(penalty, float)
+
+    def memory(self, problem, x, u):
+        size, last = row_limits(problem)[0].shape[0], end_rows(problem, problem.duration, x[-1], u[-1]).shape[0]
+        penalty = self.penalty.astype(u.dtype)
+        none = Multipliers(jnp.zeros((u.shape[0], size), u.dtype), jnp.zeros(last, u.dtype), penalty)
+        return none, jnp.zeros_like(x[1:])
+
+    def plan(self, problem, x, u, memory):
+        m, costate = memory
+        number = lambda y: jnp.asarray(y, x.dtype)
+        penalty, one = number(self.penalty), number(1)
+        options = Options(number(self.tolerance), penalty, one, self.iterations, None, self.second_order)
+        before = Multipliers(_shift(m.inner), m.end, m.penalty), _shift(costate)
+        s = optimise(problem, options, x, u, *before)
+        kept = s.multipliers, s.costate
+        return Planned(s.x, s.u, s.gains.feedback[0], kept, number(s.status), number(s.count), number(0))
+
+
+class WarmInteriorPoint(AbstractReplanner):
+    """`solve` by multiple shooting with at most `iterations` iterations, started from the preceding plan.
+
+    `barrier` is the initial barrier parameter; a small one stays near the preceding plan. Use it for problems with many
+    state limits and path constraints, which it satisfies better than `WarmILQR`. Plans have no gains.
+    """
+
+    tolerance: Any
+    barrier: Any
+    iterations: int = eqx.field(static=True)
+    gains: bool = eqx.field(static=True, default=False, init=False)
+
+    def __init__(self, iterations: int = 20, *, tolerance: Any = 1e-4, barrier: Any = 1e-3):
+        self.iterations = iterations
+        self.tolerance, self.barrier = jnp.asarray(tolerance, float), jnp.asarray(barrier, float)
+
+    def memory(self, problem, x, u):
+        return jnp.zeros(0, x.dtype)
+
+    def plan(self, problem, x, u, memory):
+        n = u.shape[0]
+        before = Guess(jnp.arange(n + 1, dtype=x.dtype) / n, x, jnp.concatenate([u, u[-1:]]))
+        found = solve(
+            problem.with_guess(before),
+            transcription=MultipleShooting(),
+            intervals=n,
+            tolerance=self.tolerance,
+            max_iterations=self.iterations,
+            barrier=self.barrier,
+        )
+        number = lambda y: jnp.asarray(y, x.dtype)
+        gain = jnp.zeros((u.shape[1], x.shape[1]), x.dtype)
+        return Planned(found.x, found.u[:-1], gain, memory, number(found.status), number(found.iterations), number(0))
+
+
+class ModelPredictive(AbstractSampledPart):
+    """Model-predictive controller: solves a problem at every sample and applies the first control until the next one.
+
+    The measured state replaces the problem's initial state. Times in its costs, dynamics and path constraints are those
+    of the simulation, so references may depend on time. The sample time is one interval, `duration / intervals`. Each
+    solve starts from the preceding plan, shifted by one interval, so that most samples need one or two iterations. With
+    `feedback`, the gains of the first interval act between samples.
+
+    Pass it as a part of a `System`, or to `simulate` as `effort`; `trajectory.parts` then contains a `Planned` for each
+    time. A solve that fails keeps the best trajectory found, with its `status`.
+    """
+
+    problem: Problem
+    solver: AbstractReplanner
+    period: Any
+    delay: Any
+    #: `(t, x, u) -> efforts (nv,)`
+    efforts: Any
+    intervals: int = eqx.field(static=True)
+    feedback: bool = eqx.field(static=True)
+    predicts: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        intervals: int = 30,
+        solver: AbstractReplanner | None = None,
+        delay: Any = 0.0,
+        feedback: bool = False,
+        efforts: Callable[..., Any] | None = None,
+    ):
+        """Arguments:
+
+        * `problem`: a `Problem` with a fixed initial state and a fixed horizon.
+        * `intervals`: number of intervals of the horizon.
+        * `solver`: an `AbstractReplanner`, by default `WarmILQR()`.
+        * `delay`: time from a sample until its plan acts, s, at most one interval; the plan starts from the state
+          predicted for that time under the preceding plan.
+        * `feedback`: apply the gains of the plan between samples.
+        * `efforts`: function `(t, x, u)` of the efforts `(nv,)`, for dynamics other than a `Robot`, with `x = (q, v)`.
+        """
+        check_fixed(problem, "ModelPredictive")
+        d = problem.dynamics
+        if efforts is not None:
+            self.efforts = as_function(efforts)
+        elif isinstance(d, Robot):
+            self.efforts = _LinearEfforts(d.inputs)
+        else:
+            raise ModelError(
+                f"ModelPredictive needs the dynamics of a Robot, not {type(d).__name__}; otherwise give efforts, a "
+                "function (t, x, u)"
+            )
+        self.solver = WarmILQR() if solver is None else solver
+        if feedback and not self.solver.gains:
+            raise ModelError(f"plans of {type(self.solver).__name__} have no gains; use feedback=False, or WarmILQR")
+        self.problem = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, problem)
+        self.intervals, self.feedback = intervals, feedback
+        self.period, self.delay = self.problem.duration / intervals, jnp.asarray(delay, problem.dtype)
+        self.predicts = not (isinstance(delay, float | int) and delay == 0)
+
+    def initial(self, model, q, v):
+        """The guess of the problem as a plan, with a first control of zero."""
+        problem = self._from(jnp.concatenate([q, v]), jnp.zeros((), self.problem.dtype))
+        x, u = guess(problem, self.intervals, False)
+        zero = jnp.zeros((), u.dtype)
+        gain = jnp.zeros((u.shape[1], x.shape[1]), u.dtype)
+        # one interval early, since the first sample shifts it
+        early = lambda y: jnp.concatenate([y[:1], y[:-1]])
+        return Planned(early(x), early(u).at[0].set(0), gain, self.solver.memory(problem, x, u), zero, zero, zero)
+
+    def sample(self, model, t, q, v, state: Planned) -> Planned:
+        """The plan from the state measured at time t, or from the state predicted for `t + delay`."""
+        x = jnp.concatenate([q, v])
+        if self.predicts:
+            rate = lambda t, x: self.problem.dynamics.rate(t, x, self._control(t, x, state))
+            x = rk4(rate, t, x, self.delay)
+        t = t + self.delay
+        problem = self._from(x, t)
+        b = problem.bounds
+        u = jnp.clip(_shift(state.u), b.lower_control, b.upper_control)
+        plan = self.solver.plan(problem, _shift(state.x).at[0].set(x), u, state.memory)
+        return eqx.tree_at(lambda p: p.time, plan, jnp.asarray(t, plan.u.dtype))
+
+    def act(self, model, t, q, v, state: Planned) -> Action:
+        """The first control of the plan, with feedback if `feedback` is set."""
+        x = jnp.concatenate([q, v])
+        return Action(self.efforts(t, x, self._control(t, x, state)))
+
+    def _control(self, t, x, state: Planned):
+        u, b = state.u[0], self.problem.bounds
+        if not self.feedback:
+            return u
+        s = jnp.clip((t - state.time) / self.period, 0, 1)
+        u = u + state.gain @ (x - (1 - s) * state.x[0] - s * state.x[1])
+        return jnp.clip(u, b.lower_control, b.upper_control)
+
+    def _from(self, x, t) -> Problem:
+        return eqx.tree_at(lambda p: p.start.value, shift_time(self.problem, t), x)
+
+
+class _LinearEfforts(eqx.Module):
+    """Efforts linear in the controls."""
+
+    #: `(nv, nu)`
+    inputs: Any
+
+    def __call__(self, t, x, u):
+        return self.inputs @ u
+
+
+def _shift(y):
+    return jnp.concatenate([y[1:], y[-1:]])
+
+
+class _ShiftedDynamics(AbstractDynamics):
+    """Dynamics whose time is measured from `start` (s)."""
+
+    state_names: tuple[str, ...] = eqx.field(static=True)
+    control_names: tuple[str, ...] = eqx.field(static=True)
+    dynamics: AbstractDynamics
+    #: s
+    start: Any
+
+    def rate(self, t, x, u):
+        return self.dynamics.rate(t + self.start, x, u)
+
+
+class _ShiftedFunction(eqx.Module):
+    """A function of time and other arguments, whose time is measured from `start` (s)."""
+
+    function: Any
+    start: Any
+
+    def __call__(self, t, *rest):
+        return self.function(t + self.start, *rest)
+
+
+def shift_time(problem: Problem, t) -> Problem:
+    """The problem with its time measured from t (s)."""
+    d = problem.dynamics
+    free = isinstance(d, Robot) and not d.system.parts and isinstance(d.system.motion, FreeMotion)
+    shifted = d if free else _ShiftedDynamics(d.state_names, d.control_names, d, t)
+    late = lambda f: None if f is None else _ShiftedFunction(f, t)
+    path = tuple(PathConstraint(c.name, _ShiftedFunction(c.function, t), c.lower, c.upper) for c in problem.path)
+    parts = (shifted, late(problem.running), late(problem.final), path)
+    is_none = lambda x: x is None
+    return eqx.tree_at(lambda p: (p.dynamics, p.running, p.final, p.path), problem, parts, is_leaf=is_none)

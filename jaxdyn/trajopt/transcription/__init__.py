@@ -1,0 +1,31 @@
+"""Transcriptions: collocation and multiple shooting, and the contract by which solvers evaluate them."""
+
+from jaxdyn.trajopt.transcription._collocation import HermiteSimpson as HermiteSimpson
+from jaxdyn.trajopt.transcription._collocation import Trapezoidal as Trapezoidal
+from jaxdyn.trajopt.transcription._contract import END as END
+from jaxdyn.trajopt.transcription._contract import START as START
+from jaxdyn.trajopt.transcription._contract import AbstractTranscription as AbstractTranscription
+from jaxdyn.trajopt.transcription._contract import EvaluationPoint as EvaluationPoint
+from jaxdyn.trajopt.transcription._contract import Interval as Interval
+from jaxdyn.trajopt.transcription._contract import Label as Label
+from jaxdyn.trajopt.transcription._contract import Layout as Layout
+from jaxdyn.trajopt.transcription._contract import PointValues as PointValues
+from jaxdyn.trajopt.transcription._contract import Shape as Shape
+from jaxdyn.trajopt.transcription._contract import dynamics_values as dynamics_values
+from jaxdyn.trajopt.transcription._contract import end_residual as end_residual
+from jaxdyn.trajopt.transcription._contract import evaluate_problem as evaluate_problem
+from jaxdyn.trajopt.transcription._contract import node as node
+from jaxdyn.trajopt.transcription._contract import node_guess as node_guess
+from jaxdyn.trajopt.transcription._contract import path_limits as path_limits
+from jaxdyn.trajopt.transcription._contract import path_rows as path_rows
+from jaxdyn.trajopt.transcription._contract import path_sizes as path_sizes
+from jaxdyn.trajopt.transcription._contract import point_shapes as point_shapes
+from jaxdyn.trajopt.transcription._contract import start_point as start_point
+from jaxdyn.trajopt.transcription._contract import start_residual as start_residual
+from jaxdyn.trajopt.transcription._contract import state_limits as state_limits
+from jaxdyn.trajopt.transcription._labels import boundary_names as boundary_names
+from jaxdyn.trajopt.transcription._labels import end_names as end_names
+from jaxdyn.trajopt.transcription._labels import path_labels as path_labels
+from jaxdyn.trajopt.transcription._labels import start_names as start_names
+from jaxdyn.trajopt.transcription._multiple_shooting import MultipleShooting as MultipleShooting
+from jaxdyn.trajopt.transcription._multiple_shooting import rk4 as rk4

@@ -1,0 +1,58 @@
+"""Figures without global state, and one style of axes, colours and curves."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+INK = "#22272e"
+GREY = "#9aa3ad"
+#: eight colours that colour-blind readers can distinguish (Okabe and Ito 2008, "Color universal design"), darkened
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56a0d3", "#b8860b", "#7b4fa3", "#555555")
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of a size in inches, drawn by Agg and independent of the global state of pyplot."""
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def label_axes(axes: Axes, title: str, x: str = "", y: str = ""):
+    """Sets title and labels, and the common style of spines, ticks and grid."""
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
+    axes.set_xlabel(x, fontsize=9, color=INK)
+    axes.set_ylabel(y, fontsize=9, color=INK)
+    axes.tick_params(labelsize=8, color=GREY, labelcolor=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(GREY)
+    axes.grid(color="#e6e9ec", linewidth=0.7)
+    axes.set_axisbelow(True)
+
+
+def plot_columns(axes: Axes, x: np.ndarray, ys: np.ndarray, labels: Sequence[str]):
+    """Plots each column of `ys` over `x`, or over the same column of `x`."""
+    for k, label in enumerate(labels):
+        abscissa = x if x.ndim == 1 else x[:, k]
+        style = "-" if k < len(COLORS) else "--"
+        axes.plot(abscissa, ys[:, k], style, color=COLORS[k % len(COLORS)], linewidth=1.3, label=label)
+    _widen_constant_range(axes, ys)
+
+
+def _widen_constant_range(axes: Axes, ys: np.ndarray):
+    """Widens the y axis of values that are constant but for rounding, so that the curve is a straight line."""
+    finite = ys[np.isfinite(ys)]
+    if finite.size and np.ptp(finite) < 1e-9 * max(1.0, np.abs(finite).max()):
+        middle = float(finite.mean())
+        axes.set_ylim(middle - max(1.0, abs(middle)) / 10, middle + max(1.0, abs(middle)) / 10)
+
+
+def draw_legend(axes: Axes, source: Axes, title: str = ""):
+    """Draws the legend of the curves of `source` on otherwise empty axes."""
+    axes.axis("off")
+    handles, labels = source.get_legend_handles_labels()
+    legend = axes.legend(handles, labels, title=title, fontsize=8, frameon=False, loc="center left")
+    legend.get_title().set_fontsize(9)
+    legend.get_title().set_fontweight("bold")
