@@ -1,7 +1,7 @@
 """Builds the site from files that live elsewhere in the repository, and typesets its mathematics.
 
-`index.md`, `changelog.md` and `contributing.md` take the text of the files at the top of the repository. Equations
-between dollar signs become MathML, which browsers display without a script.
+`index.md`, `changelog.md` and `contributing.md` take the text of the files at the top of the repository, and the
+notebooks join the pages. Equations between dollar signs become MathML, which browsers display without a script.
 """
 
 import html
@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 
 from latex2mathml.converter import convert
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File
 
 PAGES = {"index.md": "README.md", "changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 #: links of the files at the top, as the site has them
@@ -21,6 +23,15 @@ LINKS = (
     ("[benchmarks/README.md](benchmarks/README.md)", "`benchmarks/README.md`"),
 )
 EQUATION = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
+
+
+@event_priority(100)  # before mkdocs-jupyter, which converts the notebooks that it finds
+def on_files(files, config, **_):
+    """Adds the notebooks."""
+    root = Path(config.config_file_path).parent
+    for path in sorted(root.glob("notebooks/*.ipynb")):
+        files.append(File(f"notebooks/{path.name}", str(root), config.site_dir, config.use_directory_urls))
+    return files
 
 
 def on_page_markdown(markdown, page, config, **_):
