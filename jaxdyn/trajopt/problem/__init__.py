@@ -15,6 +15,10 @@ from jaxdyn.trajopt.problem._problem import Guess as Guess
 from jaxdyn.trajopt.problem._problem import PathConstraint as PathConstraint
 from jaxdyn.trajopt.problem._problem import Problem as Problem
 from jaxdyn.trajopt.problem._problem import partial as partial
+from jaxdyn.trajopt.problem._signatures import CouplingFunction as CouplingFunction
+from jaxdyn.trajopt.problem._signatures import FinalFunction as FinalFunction
+from jaxdyn.trajopt.problem._signatures import PointFunction as PointFunction
+from jaxdyn.trajopt.problem._signatures import StateFunction as StateFunction
 from jaxdyn.trajopt.problem._solution import Residual as Residual
 from jaxdyn.trajopt.problem._solution import Solution as Solution
 from jaxdyn.trajopt.problem._solution import SolveStatus as SolveStatus

@@ -1,12 +1,13 @@
 """The description of an optimal control problem, common to all methods."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn._numerics import as_function
@@ -14,6 +15,7 @@ from jaxdyn._types import Array, Float
 from jaxdyn.model import Model
 from jaxdyn.simulation import System
 from jaxdyn.trajopt.problem._dynamics import AbstractDynamics, Robot, limits_of
+from jaxdyn.trajopt.problem._signatures import CouplingFunction, FinalFunction, PointFunction, StateFunction
 
 
 class Boundary(eqx.Module):
@@ -37,7 +39,7 @@ class Boundary(eqx.Module):
     #: whether a component is fixed
     fixed: tuple[bool, ...] = eqx.field(static=True)
     #: `condition(x) -> (rows,)`, zero at the boundary; or None
-    condition: Callable[..., Any] | None = None
+    condition: StateFunction | None = None
 
     @property
     def is_free(self) -> bool:
@@ -82,8 +84,12 @@ def partial(value, components: Sequence[int]) -> "_Partial":
 
 
 class _Partial(eqx.Module):
-    value: Any
+    value: Array
     components: tuple[int, ...] = eqx.field(static=True)
+
+
+#: boundary conditions as `Problem` takes them
+BoundaryLike = Boundary | _Partial | StateFunction | ArrayLike | Sequence[ArrayLike] | None
 
 
 class Bounds(eqx.Module):
@@ -152,9 +158,9 @@ class PathConstraint(eqx.Module):
     #: appears in messages
     name: str = eqx.field(static=True)
     #: `(t, x, u) -> (rows,)` or a number
-    function: Callable[..., Any] = eqx.field(converter=as_function)
-    lower: Any = -np.inf
-    upper: Any = np.inf
+    function: PointFunction = eqx.field(converter=as_function)
+    lower: ArrayLike = -np.inf
+    upper: ArrayLike = np.inf
 
     def rows(self, t, x, u):
         """The values of the function, `(rows,)`."""
@@ -182,7 +188,7 @@ class Guess(eqx.Module):
     #: `(points, nu)`
     u: Float[Array, "*batch points nu"]
     #: s; None for the duration of the problem
-    duration: Any = None
+    duration: ArrayLike | None = None
 
     def at(self, s):
         """States `(n, nx)` and controls `(n, nu)` at fractions s `(n,)` of the horizon."""
@@ -232,13 +238,13 @@ class Problem(eqx.Module):
     start_control: Boundary
     end_control: Boundary
     #: `(t, x, u) -> number`, or None
-    running: Callable[..., Any] | None
+    running: PointFunction | None
     #: `(T, x) -> number`, or None
-    final: Callable[..., Any] | None
+    final: FinalFunction | None
     bounds: Bounds
     path: tuple[PathConstraint, ...]
     #: `(x0, xT) -> (rows,)`, zero at a solution: for periodic motions; or None
-    coupling: Callable[..., Any] | None
+    coupling: CouplingFunction | None
     #: bounds of a free horizon, s
     duration_range: Float[Array, "*batch 2"]
     guess: Guess
@@ -247,19 +253,19 @@ class Problem(eqx.Module):
     def __init__(
         self,
         dynamics: AbstractDynamics | Model | System,
-        duration: Any,
+        duration: ArrayLike,
         *,
-        start: Any = None,
-        end: Any = None,
-        start_control: Any = None,
-        end_control: Any = None,
-        running: Callable[..., Any] | None = None,
-        final: Callable[..., Any] | None = None,
+        start: BoundaryLike = None,
+        end: BoundaryLike = None,
+        start_control: BoundaryLike = None,
+        end_control: BoundaryLike = None,
+        running: PointFunction | None = None,
+        final: FinalFunction | None = None,
         bounds: Bounds | None = None,
         path: Sequence[PathConstraint] = (),
-        coupling: Callable[..., Any] | None = None,
+        coupling: CouplingFunction | None = None,
         free_duration: bool = False,
-        duration_range: Any = None,
+        duration_range: ArrayLike | None = None,
         guess: Guess | None = None,
     ):
         """Arguments:
@@ -305,7 +311,7 @@ class Problem(eqx.Module):
         return self.dynamics.nu
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
         """Floating-point type of the problem."""
         return self.duration.dtype
 
