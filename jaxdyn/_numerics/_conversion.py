@@ -5,8 +5,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-
-from jaxdyn._types import PyTree
+from jaxtyping import PyTree
 
 
 def as_float(x: PyTree) -> jax.Array:
