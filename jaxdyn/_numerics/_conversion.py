@@ -1,14 +1,14 @@
 """Conversion of user arguments to leaves and static fields of a pytree."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import PyTree
 
 
-def as_float(x: Any) -> jax.Array:
+def as_float(x: PyTree) -> jax.Array:
     """Returns `x` as a floating-point array; integers are converted to the default precision."""
     x = jnp.asarray(x)
     return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
@@ -17,12 +17,12 @@ def as_float(x: Any) -> jax.Array:
 class Function(eqx.Module):
     """Wraps a callable as static metadata, so that only arrays are leaves."""
 
-    function: Callable[..., Any] = eqx.field(static=True)
+    function: Callable[..., PyTree] = eqx.field(static=True)
 
     def __call__(self, *args):
         return self.function(*args)
 
 
-def as_function(f: Any) -> Any:
+def as_function(f: PyTree) -> PyTree:
     """Returns `f` if it is a pytree, whose leaves may be parameters; otherwise wraps it in a `Function`."""
     return Function(f) if callable(f) and jax.tree.leaves(f) == [f] else f

@@ -1,8 +1,5 @@
 """Drives: efforts at the joints from commands or measured currents."""
 
-from collections.abc import Callable
-from typing import Any
-
 import diffrax
 import equinox as eqx
 import jax
@@ -13,7 +10,7 @@ from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, Law
 from jaxdyn.actuators._friction import per_coordinate
 from jaxdyn.dynamics import AbstractPart, Action
 from jaxdyn.model import Model
@@ -34,7 +31,7 @@ class Drive(AbstractPart):
     offset: Float[Array, "*batch nv"]
     #: dead time, s
     delay: Float[Array, "*batch nv"]
-    command: diffrax.AbstractPath | Callable[..., Any] | None = eqx.field(converter=as_function, default=None)
+    command: diffrax.AbstractPath | Law | None = eqx.field(converter=as_function, default=None)
 
     def __check_init__(self):
         if self._is_law and not isinstance(self.delay, core.Tracer) and np.any(np.asarray(self.delay) != 0):
@@ -77,7 +74,7 @@ def drive(
     gain: ArrayLike = 1.0,
     offset: ArrayLike = 0.0,
     delay: ArrayLike = 0.0,
-    command: diffrax.AbstractPath | Callable[..., Any] | None = None,
+    command: diffrax.AbstractPath | Law | None = None,
 ) -> Drive:
     """A `Drive` for all velocity coordinates of a model: `effort(t) = gain * command(t - delay) + offset`.
 

@@ -1,7 +1,6 @@
 """A direct-current motor behind a gear."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,7 +8,7 @@ from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_float, as_function, smooth_sign
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Config, Float, Scalar, Velocity
 from jaxdyn.dynamics import AbstractPart, Action
 from jaxdyn.model import Model
 
@@ -52,7 +51,7 @@ class DcMotor(AbstractPart):
     #: name of the joint that the motor drives
     joint: str = eqx.field(static=True)
     #: u, V: a number or a control law `(t, q, v)`
-    voltage: ArrayLike | Callable[..., Any] = eqx.field(converter=as_function)
+    voltage: ArrayLike | Callable[[Scalar, Config, Velocity], Scalar] = eqx.field(converter=as_function)
     #: torque constant C_M, N m/A
     constant: Float[Array, "*batch"] = eqx.field(converter=as_float)
     #: R, ohm

@@ -5,13 +5,11 @@ called with `(t, q, v)` and returns efforts `(nv,)`; pass it to `simulate` as `e
 with one entry a joint, or a matrix.
 """
 
-from typing import Any
-
 import equinox as eqx
 
 from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.control._reference import Plan, apply_gain, as_reference, desired_motion, inverse_dynamics
+from jaxdyn.control._reference import Plan, Reference, apply_gain, as_reference, desired_motion, inverse_dynamics
 from jaxdyn.dynamics import gravity_forces
 from jaxdyn.kinematics import difference
 from jaxdyn.model import Model
@@ -51,7 +49,7 @@ class GravityPD(eqx.Module):
     """
 
     model: Model
-    reference: Any = eqx.field(converter=as_reference)
+    reference: Reference = eqx.field(converter=as_reference)
     #: N m/rad or N/m
     kp: Gain = eqx.field(converter=as_float)
     #: N m s/rad or N s/m
@@ -86,7 +84,7 @@ class ComputedTorque(eqx.Module):
     """
 
     model: Model
-    reference: Any = eqx.field(converter=as_reference)
+    reference: Reference = eqx.field(converter=as_reference)
     kp: Gain = eqx.field(converter=as_float)
     kd: Gain = eqx.field(converter=as_float)
     passive: bool = eqx.field(static=True, default=True)
@@ -106,7 +104,7 @@ class ReferenceFeedforward(eqx.Module):
     """
 
     model: Model
-    reference: Any = eqx.field(converter=as_reference)
+    reference: Reference = eqx.field(converter=as_reference)
     kp: Gain = eqx.field(converter=as_float)
     kd: Gain = eqx.field(converter=as_float)
     passive: bool = eqx.field(static=True, default=True)
@@ -124,7 +122,7 @@ class StateFeedforward(eqx.Module):
     """
 
     model: Model
-    reference: Any = eqx.field(converter=as_reference)
+    reference: Reference = eqx.field(converter=as_reference)
     kp: Gain = eqx.field(converter=as_float)
     kd: Gain = eqx.field(converter=as_float)
     passive: bool = eqx.field(static=True, default=True)

@@ -7,21 +7,22 @@ relative to `J M^-1 J^T`, bounds the efforts.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from jaxdyn._numerics import as_float
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Config, Float, Law, Scalar
 from jaxdyn.control._reference import apply_gain, as_reference
 from jaxdyn.control._task import POSE, evaluate_task, normalise, posture_effort
 from jaxdyn.dynamics import passive_forces
 from jaxdyn.kinematics import desired_frame_motion, pose_error
 from jaxdyn.model import Model
+from jaxdyn.spatial import Pose
 
 Gain = Float[Array, "..."]
+Target = Pose | Callable[[Scalar], Pose]
 
 
 def _as_optional_reference(x):
@@ -58,11 +59,11 @@ class OperationalSpace(eqx.Module):
 
     model: Model
     frame: str = eqx.field(static=True)
-    target: Any = eqx.field(converter=as_reference)
+    target: Target = eqx.field(converter=as_reference)
     kp: Gain = eqx.field(converter=as_float)
     kd: Gain = eqx.field(converter=as_float)
     rows: Float[Array, "m 6"] = eqx.field(converter=as_float, default_factory=lambda: POSE)
-    posture: Any = eqx.field(converter=_as_optional_reference, default=None)
+    posture: Config | None = eqx.field(converter=_as_optional_reference, default=None)
     posture_kp: Gain = eqx.field(converter=as_float, default=0.0)
     posture_kd: Gain = eqx.field(converter=as_float, default=0.0)
     damping: Gain = eqx.field(converter=as_float, default=0.0)
@@ -107,15 +108,15 @@ class Impedance(eqx.Module):
 
     model: Model
     frame: str = eqx.field(static=True)
-    target: Any = eqx.field(converter=as_reference)
+    target: Target = eqx.field(converter=as_reference)
     #: N m/rad and N/m
     stiffness: Gain = eqx.field(converter=as_float)
     #: N m s/rad and N s/m
     damper: Gain = eqx.field(converter=as_float)
     rows: Float[Array, "m 6"] = eqx.field(converter=as_float, default_factory=lambda: POSE)
     inertia: Float[Array, "m m"] | None = eqx.field(converter=_as_optional_reference, default=None)
-    measured: Callable[..., Any] | None = eqx.field(converter=_as_optional_reference, default=None)
-    posture: Any = eqx.field(converter=_as_optional_reference, default=None)
+    measured: Law | None = eqx.field(converter=_as_optional_reference, default=None)
+    posture: Config | None = eqx.field(converter=_as_optional_reference, default=None)
     posture_kp: Gain = eqx.field(converter=as_float, default=0.0)
     posture_kd: Gain = eqx.field(converter=as_float, default=0.0)
     damping: Gain = eqx.field(converter=as_float, default=0.0)
@@ -173,15 +174,15 @@ class HybridPositionForce(eqx.Module):
 
     model: Model
     frame: str = eqx.field(static=True)
-    target: Any = eqx.field(converter=as_reference)
+    target: Target = eqx.field(converter=as_reference)
     surface: Callable[[Array], Array] = eqx.field(converter=as_reference)
-    force: Any = eqx.field(converter=as_reference)
+    force: Scalar | Callable[[Scalar], Scalar] = eqx.field(converter=as_reference)
     kp: Gain = eqx.field(converter=as_float)
     kd: Gain = eqx.field(converter=as_float)
     normal_damping: Gain = eqx.field(converter=as_float, default=0.0)
-    measured: Callable[..., Any] | None = eqx.field(converter=_as_optional_reference, default=None)
+    measured: Law | None = eqx.field(converter=_as_optional_reference, default=None)
     force_gain: Gain = eqx.field(converter=as_float, default=0.0)
-    posture: Any = eqx.field(converter=_as_optional_reference, default=None)
+    posture: Config | None = eqx.field(converter=_as_optional_reference, default=None)
     posture_kp: Gain = eqx.field(converter=as_float, default=0.0)
     posture_kd: Gain = eqx.field(converter=as_float, default=0.0)
     damping: Gain = eqx.field(converter=as_float, default=0.0)

@@ -1,7 +1,7 @@
 """References of control laws: constants, functions of time, paths of configurations, and tables."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -10,14 +10,14 @@ import jax.numpy as jnp
 
 from jaxdyn._errors import ShapeError, check_shape
 from jaxdyn._numerics import as_float
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Config, Float, PyTree, Scalar, Velocity
 from jaxdyn.dynamics import passive_forces, rnea
 from jaxdyn.joints import has_vector_rate
 from jaxdyn.kinematics import difference, integrate
 from jaxdyn.model import Model
 
 
-def as_reference(x: Any) -> Any:
+def as_reference(x: PyTree) -> PyTree:
     """Converts a reference to a pytree: a function becomes a static field, numbers become an array."""
     if isinstance(x, diffrax.AbstractPath):
         return PathReference(x.evaluate)
@@ -111,7 +111,11 @@ class Plan(eqx.Module):
         return DesiredMotion(q, jnp.where(inside, v, 0), jnp.where(inside, a, 0))
 
 
-def desired_motion(model: Model, reference: Any, t) -> DesiredMotion:
+#: a converted reference of joint motion: `(nq,)`, or `t -> (q, v, a)`, or a table or path with `motion`
+Reference = Array | Callable[[Scalar], tuple[Config, Velocity, Velocity]] | PathReference | Plan
+
+
+def desired_motion(model: Model, reference: Reference, t) -> DesiredMotion:
     """The desired motion of a reference at time t (s).
 
     A reference is a constant configuration `(nq,)`; a function `t -> (q, v, a)`; a `PathReference` or
@@ -120,18 +124,14 @@ def desired_motion(model: Model, reference: Any, t) -> DesiredMotion:
     if isinstance(reference, PathReference | Plan):
         return reference.motion(model, t)
     if callable(reference):
-        q, v, a = _call_reference(reference, t)
+        q, v, a = reference(t)
     else:
         q, v, a = reference, jnp.zeros(model.nv, reference.dtype), jnp.zeros(model.nv, reference.dtype)
     names = zip(("q", "v", "a"), (q, v, a), (model.nq, model.nv, model.nv), strict=True)
     return DesiredMotion(*(check_shape(f"{name} of the reference", x, (size,)) for name, x, size in names))
 
 
-def _call_reference(reference: Any, t) -> Any:
-    return reference(t)
-
-
-def nominal_plan(model: Model, reference: Any, times: Float[Array, " rows"], *, passive: bool = True) -> Plan:
+def nominal_plan(model: Model, reference: PyTree, times: Float[Array, " rows"], *, passive: bool = True) -> Plan:
     """Tabulates a reference and its inverse dynamics at the given times (s).
 
     `u* = M(q) a + h(q, v) - passive_forces(q, v)`, with the last term if `passive`: the nominal control of scheme (a)

@@ -12,7 +12,6 @@ and Lin 2005).
 
 import enum
 import functools as ft
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -194,5 +193,5 @@ def riccati_along(
 
     flows = jax.vmap(flow)(jnp.diff(times), mean(a), mean(b))
     _, rows = jax.lax.scan(back, final, flows, reverse=True)
-    costs: Any = jnp.concatenate([rows, final[None]])
+    costs = jnp.concatenate([rows, final[None]])
     return costs, gains @ costs

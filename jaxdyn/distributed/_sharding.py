@@ -11,6 +11,7 @@ from jax import core
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxdyn._errors import ShapeError
+from jaxdyn._types import PyTree
 
 #: name of the mesh axis over which a batch is sharded
 BATCH = "batch"
@@ -21,7 +22,7 @@ def device_mesh(devices: Sequence[Any] | None = None) -> Mesh:
     return Mesh(np.array(jax.devices() if devices is None else devices), (BATCH,))
 
 
-def shard(tree: Any, *, mesh: Mesh | None = None) -> Any:
+def shard(tree: PyTree, *, mesh: Mesh | None = None) -> PyTree:
     """Shards the arrays of a batch along their leading axis over the devices of `mesh`, by default all devices.
 
     Each of several processes calls this function with the whole batch, and keeps the rows of its own devices. The size
@@ -32,7 +33,7 @@ def shard(tree: Any, *, mesh: Mesh | None = None) -> Any:
     return jax.tree.map(lambda x: _put_array(x, NamedSharding(mesh, PartitionSpec(BATCH))), tree)
 
 
-def shard_local(tree: Any, *, mesh: Mesh | None = None) -> Any:
+def shard_local(tree: PyTree, *, mesh: Mesh | None = None) -> PyTree:
     """Shards a batch of which each process passes only the rows for its own devices, in the order of processes.
 
     No process needs to hold the whole batch: each draws or reads its own samples.
@@ -43,18 +44,18 @@ def shard_local(tree: Any, *, mesh: Mesh | None = None) -> Any:
     return jax.tree.map(lambda x: jax.make_array_from_process_local_data(sharding, _as_host_array(x)), tree)
 
 
-def replicate(tree: Any, *, mesh: Mesh | None = None) -> Any:
+def replicate(tree: PyTree, *, mesh: Mesh | None = None) -> PyTree:
     """Copies arrays that all samples share, such as a model, to every device of `mesh`."""
     mesh = device_mesh() if mesh is None else mesh
     return jax.tree.map(lambda x: _put_array(x, NamedSharding(mesh, PartitionSpec())), tree)
 
 
-def gather(tree: Any) -> Any:
+def gather(tree: PyTree) -> PyTree:
     """Converts arrays of any sharding to whole numpy arrays in every process; call it in all processes."""
     return jax.tree.map(_gather_array, tree)
 
 
-def check_batch(tree: Any, devices: int):
+def check_batch(tree: PyTree, devices: int):
     """Raises `ShapeError` unless all arrays have the same leading axis, divisible by the number of devices."""
     shapes = [np.shape(x) for x in jax.tree.leaves(tree)]
     sizes = {shape[0] if shape else None for shape in shapes}

@@ -5,12 +5,12 @@ from typing import Any
 import jax.numpy as jnp
 from jax.sharding import Mesh
 
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.distributed._vmap import sharded_vmap
 from jaxdyn.model import Model
 from jaxdyn.simulation import System, Trajectory
 from jaxdyn.simulation.rollout import combine_batch, simulate_sample, split_batch
-from jaxdyn.simulation.system import as_part
+from jaxdyn.simulation.system import EffortInput, as_part
 
 
 def simulate_sharded(
@@ -19,8 +19,8 @@ def simulate_sharded(
     v0: Float[Array, "batch nv"],
     ts: Float[Array, " times"],
     *,
-    effort: Any = None,
-    batched: Any = False,
+    effort: EffortInput | None = None,
+    batched: PyTree = False,
     mesh: Mesh | None = None,
     **options: Any,
 ) -> Trajectory:

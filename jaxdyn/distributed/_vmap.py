@@ -2,7 +2,6 @@
 
 import functools as ft
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,10 +10,13 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from jaxdyn._errors import ShapeError
+from jaxdyn._types import PyTree
 from jaxdyn.distributed._sharding import BATCH, check_batch, device_mesh
 
 
-def sharded_vmap(fun: Callable[..., Any], in_axes: Any = 0, *, mesh: Mesh | None = None) -> Callable[..., Any]:
+def sharded_vmap(
+    fun: Callable[..., PyTree], in_axes: int | tuple[PyTree, ...] | None = 0, *, mesh: Mesh | None = None
+) -> Callable[..., PyTree]:
     """`jax.vmap(fun, in_axes)` with the batch sharded over the devices of a mesh.
 
     Each device runs one program on its own rows, without communication (`jax.shard_map`), and the results stay there.

@@ -8,16 +8,16 @@ their contracts only.
 
 import abc
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
+from jax.typing import ArrayLike
 from jaxtyping import Bool
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree, Velocity
 from jaxdyn.dynamics._crba import mass_matrix
 from jaxdyn.dynamics._forward_dynamics import forward_dynamics
 from jaxdyn.model import Model
@@ -31,7 +31,7 @@ class Action(eqx.Module):
     #: a wrench on every link, (moment, force) in link axes about the link's origin
     external: Float[Array, "links 6"] | None = None
     #: time derivative of the part's state, a pytree like it
-    rate: Any = None
+    rate: PyTree = None
 
 
 class AbstractPart(eqx.Module):
@@ -63,7 +63,7 @@ class AbstractPart(eqx.Module):
     """
 
     @abc.abstractmethod
-    def initial(self, model: Model, q, v) -> Any:
+    def initial(self, model: Model, q, v) -> PyTree:
         """Initial state of the part at the initial state (q, v) of the robot, or None if the part has no state."""
 
     @abc.abstractmethod
@@ -79,16 +79,16 @@ class AbstractSampledPart(eqx.Module):
     """
 
     #: time between two samples, s
-    period: eqx.AbstractVar[Any]
+    period: eqx.AbstractVar[ArrayLike]
     #: time from a sample until its state takes effect, s
-    delay: eqx.AbstractVar[Any]
+    delay: eqx.AbstractVar[ArrayLike]
 
     @abc.abstractmethod
-    def initial(self, model: Model, q, v) -> Any:
+    def initial(self, model: Model, q, v) -> PyTree:
         """State of the part before its first sample, a pytree of floating-point arrays."""
 
     @abc.abstractmethod
-    def sample(self, model: Model, t, q, v, state) -> Any:
+    def sample(self, model: Model, t, q, v, state) -> PyTree:
         """State after a sample at time t (s)."""
 
     @abc.abstractmethod
@@ -149,7 +149,7 @@ class FreeMotion(AbstractMotion):
     ```
     """
 
-    method: Callable[..., Any] | None = eqx.field(converter=as_function, default=None)
+    method: Callable[..., Velocity] | None = eqx.field(converter=as_function, default=None)
     projects: bool = eqx.field(static=True, default=False, init=False)
     adds_constraints: bool = eqx.field(static=True, default=False, init=False)
 

@@ -1,14 +1,13 @@
 """Hamilton's equations, from the energy as a function of configuration and momentum."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn._errors import check_shape
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Config, Effort, Float, Velocity
 from jaxdyn.formulations._formulation import (
     AbstractFormulation,
     external_efforts,
@@ -37,7 +36,7 @@ def hamilton_equations(
     tau: Float[Array, " nv"],
     external: Float[Array, "links 6"] | None = None,
     *,
-    passive: Callable[..., Any] | None = None,
+    passive: Callable[[Model, Config, Velocity], Effort] | None = None,
 ) -> tuple[Float[Array, " nv"], Float[Array, " nv"]]:
     """`qdot = dH/dp`, `pdot = -dH/dq + tau + J^T external` (Goldstein, "Classical Mechanics", equation 8.18).
 

@@ -6,7 +6,6 @@ Robotics", I-Tech 2008, section 2. `jaxdyn.simulation.CanonicalMomenta` integrat
 
 import abc
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,7 +14,7 @@ import numpy as np
 from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn._errors import check_shape
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Config, Effort, Float, Scalar, Velocity
 from jaxdyn.formulations._formulation import (
     AbstractFormulation,
     angular_velocity,
@@ -33,7 +32,7 @@ class AbstractGradient(eqx.Module):
     """Method that computes the gradient of a scalar function of q."""
 
     @abc.abstractmethod
-    def __call__(self, f: Callable[..., Any], q: Float[Array, " nq"]) -> Float[Array, " nq"]:
+    def __call__(self, f: Callable[[Config], Scalar], q: Float[Array, " nq"]) -> Float[Array, " nq"]:
         """`df/dq` of a scalar function f at q."""
 
     @abc.abstractmethod
@@ -109,7 +108,7 @@ def momentum_rates(
     external: Float[Array, "links 6"] | None = None,
     *,
     gradient: AbstractGradient | None = None,
-    passive: Callable[..., Any] | None = None,
+    passive: Callable[[Model, Config, Velocity], Effort] | None = None,
 ) -> tuple[Float[Array, " nv"], Float[Array, " nv"]]:
     """Block F in figure 1 of the source: `(q, p, u) -> (v, p')` with `v = B^-1 p` and `p' = c - dU/dq + u_a + u`.
 

@@ -1,12 +1,13 @@
 """A joint defined by a function of its coordinates."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from jaxdyn._types import Array, Float, Mat3, PyTree, Vec3
 from jaxdyn.joints._joint import AbstractVectorJoint, differentiate_subspace, differentiate_transform
 
 
@@ -24,8 +25,8 @@ class Custom(AbstractVectorJoint):
     * `translates`: False if the child origin never moves in the joint frame.
     """
 
-    params: Any
-    transform_fn: Callable[[Any, Any], tuple[Any, Any]] = eqx.field(static=True)
+    params: PyTree
+    transform_fn: Callable[[PyTree, Float[Array, " nq"]], tuple[Mat3, Vec3]] = eqx.field(static=True)
     nq: int = eqx.field(static=True)
     translates: bool = eqx.field(static=True, default=True)
     span: ClassVar[float] = 1.0

@@ -15,16 +15,17 @@ Gibson 1985).
 
 import enum
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ConvergenceError, ShapeError
 from jaxdyn._numerics import as_function
-from jaxdyn._types import Array, Float, Int
+from jaxdyn._types import Array, Config, Float, Int, Scalar, Velocity
 from jaxdyn.dynamics import passive_forces, rnea
 from jaxdyn.model import Model
 
@@ -45,7 +46,7 @@ class TimedPath(eqx.Module):
     """A path with its timing; called with t, it returns `(q, v, a)`, a reference for control laws."""
 
     #: `s -> (nq,)`
-    path: Callable[..., Any]
+    path: Callable[[Scalar], Config]
     #: grid from 0 to 1
     s: Float[Array, " points"]
     #: `(ds/dt)^2` on the grid, 1/s^2
@@ -76,7 +77,7 @@ class TimedPath(eqx.Module):
             )
         return self
 
-    def __call__(self, t) -> tuple[Any, Any, Any]:
+    def __call__(self, t) -> tuple[Config, Velocity, Velocity]:
         """Configuration, velocity and acceleration at time t (s); at rest before and after."""
         inside = (t >= self.times[0]) & (t <= self.times[-1])
         t = jnp.clip(t, self.times[0], self.times[-1])
@@ -93,10 +94,10 @@ class TimedPath(eqx.Module):
 class _Lines(NamedTuple):
     """Limits `lower <= a u + b x + c <= upper`, one a row."""
 
-    a: Any
-    b: Any
-    lower: Any
-    upper: Any
+    a: Array
+    b: Array
+    lower: Array
+    upper: Array
 
 
 def _root(x):
@@ -175,13 +176,13 @@ def _fastest(bands, x, after, step):
 
 def time_path(
     model: Model,
-    path: Callable[..., Any],
+    path: Callable[[Scalar], Config],
     s: Float[Array, " points"] | None = None,
     *,
-    effort: Any = None,
-    velocity: Any = None,
-    start_rate: Any = 0.0,
-    end_rate: Any = 0.0,
+    effort: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+    velocity: ArrayLike | None = None,
+    start_rate: ArrayLike = 0.0,
+    end_rate: ArrayLike = 0.0,
     passive: bool = True,
 ) -> TimedPath:
     """Time-optimal timing of `path(s)`, s from 0 to 1, under limits of effort and velocity.
@@ -228,9 +229,9 @@ def _solve(model: Model, path, grid, limits, ends, passive: bool) -> TimedPath:
 
 
 class _Rows(NamedTuple):
-    bands: Any
-    cap: Any
-    step: Any
+    bands: tuple[Array, ...]
+    cap: Array
+    step: Array
 
 
 def _interval_bands(a, b, lower, upper, step):

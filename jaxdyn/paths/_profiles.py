@@ -4,10 +4,9 @@ A profile called with a time (s) returns `(q, v, a)`, a reference for the laws o
 the start and after the end.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxdyn._types import Array, Float
 
@@ -46,12 +45,12 @@ class Quintic(eqx.Module):
 def quintic(
     q0: Row,
     q1: Row,
-    duration: Any,
+    duration: ArrayLike,
     *,
-    v0: Any = 0.0,
-    v1: Any = 0.0,
-    a0: Any = 0.0,
-    a1: Any = 0.0,
+    v0: ArrayLike = 0.0,
+    v1: ArrayLike = 0.0,
+    a0: ArrayLike = 0.0,
+    a1: ArrayLike = 0.0,
 ) -> Quintic:
     """Quintic polynomial with given positions, velocities and accelerations at both ends.
 
@@ -73,7 +72,7 @@ def quintic(
     return Quintic(jnp.stack([q0, v0, a0 / 2, c3, c4, c5]), duration)
 
 
-def quintic_duration(q0: Row, q1: Row, velocity: Any, acceleration: Any) -> Float[Array, ""]:
+def quintic_duration(q0: Row, q1: Row, velocity: ArrayLike, acceleration: ArrayLike) -> Float[Array, ""]:
     """Shortest duration of a quintic from rest to rest under limits of velocity and acceleration.
 
     Its largest velocity is `15/8 d / T` at the middle, its largest acceleration `10/sqrt(3) d / T^2`; the slowest
@@ -126,7 +125,7 @@ class TrapezoidProfile(eqx.Module):
         return q, jnp.where(inside, v, 0), jnp.where(inside, a, 0)
 
 
-def trapezoidal_profile(q0: Row, q1: Row, velocity: Any, acceleration: Any) -> TrapezoidProfile:
+def trapezoidal_profile(q0: Row, q1: Row, velocity: ArrayLike, acceleration: ArrayLike) -> TrapezoidProfile:
     """Trapezoidal velocity profile from rest to rest: each coordinate is as fast as its limits allow.
 
     Where `|q1 - q0| < velocity^2 / acceleration` the limit of velocity is not reached: two times
@@ -142,7 +141,7 @@ def trapezoidal_profile(q0: Row, q1: Row, velocity: Any, acceleration: Any) -> T
 
 
 def synchronised_trapezoidal(
-    q0: Row, q1: Row, velocity: Any, acceleration: Any, duration: Any = None
+    q0: Row, q1: Row, velocity: ArrayLike, acceleration: ArrayLike, duration: ArrayLike | None = None
 ) -> TrapezoidProfile:
     """Trapezoidal profiles with a common arrival time, by default that of the slowest; the others cruise more slowly.
 

@@ -8,14 +8,14 @@
 import enum
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ShapeError, check_shape
-from jaxdyn._types import Array, Float, Int
+from jaxdyn._types import Array, Float, Int, Scalar
 from jaxdyn.kinematics import (
     WORLD_ALIGNED,
     desired_frame_motion,
@@ -26,6 +26,7 @@ from jaxdyn.kinematics import (
     pose_error,
 )
 from jaxdyn.model import Model
+from jaxdyn.spatial import Pose
 
 
 class RateStatus(enum.IntEnum):
@@ -78,9 +79,9 @@ def resolved_rates(
     acceleration: Float[Array, " m"] | None = None,
     *,
     rows: Float[Array, "m 6"] | None = None,
-    inverse: Callable[..., Any] = right_inverse,
-    tolerance: Any = 1e-6,
-    damping: Any = 1e-2,
+    inverse: Callable[[Float[Array, "m nv"]], Float[Array, "nv m"]] = right_inverse,
+    tolerance: ArrayLike = 1e-6,
+    damping: ArrayLike = 1e-2,
 ) -> ResolvedRates:
     """Joint velocities and accelerations for a given velocity and acceleration of a frame (resolved rates).
 
@@ -128,15 +129,15 @@ class FrameTrajectory(eqx.Module):
 def follow_frame(
     model: Model,
     name: str,
-    path: Callable[..., Any],
+    path: Callable[[Scalar], Pose],
     q0: Float[Array, " nq"],
     times: Float[Array, " rows"],
     *,
     rows: Float[Array, "m 6"] | None = None,
-    inverse: Callable[..., Any] = right_inverse,
-    gain: Any = 10.0,
-    tolerance: Any = 1e-6,
-    damping: Any = 1e-2,
+    inverse: Callable[[Float[Array, "m nv"]], Float[Array, "nv m"]] = right_inverse,
+    gain: ArrayLike = 10.0,
+    tolerance: ArrayLike = 1e-6,
+    damping: ArrayLike = 1e-2,
 ) -> FrameTrajectory:
     """Joint motion for a frame that moves along `path(t) -> Pose`, integrated from q0.
 

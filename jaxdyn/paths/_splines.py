@@ -5,11 +5,10 @@ positions, one next to each end, allow the accelerations there to be prescribed 
 equations 17 to 24, with the knots numbered 0 to m, of which 1 and m - 1 are virtual.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jax.lax.linalg import tridiagonal_solve
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ShapeError
 from jaxdyn._types import Array, Float
@@ -29,7 +28,7 @@ class Spline(eqx.Module):
         """Time from the first knot to the last, s."""
         return self.times[-1] - self.times[0]
 
-    def __call__(self, t) -> tuple[Any, Any, Any]:
+    def __call__(self, t) -> tuple[Float[Array, " n"], Float[Array, " n"], Float[Array, " n"]]:
         """Position, velocity and acceleration at time t (s), equations 23 and 24; at rest before and after."""
         inside = (t >= self.times[0]) & (t <= self.times[-1])
         t = jnp.clip(t, self.times[0], self.times[-1])
@@ -47,10 +46,10 @@ def waypoint_spline(
     times: Float[Array, " points"],
     points: Float[Array, "points n"],
     *,
-    v0: Any = 0.0,
-    v1: Any = 0.0,
-    a0: Any = 0.0,
-    a1: Any = 0.0,
+    v0: ArrayLike = 0.0,
+    v1: ArrayLike = 0.0,
+    a0: ArrayLike = 0.0,
+    a1: ArrayLike = 0.0,
     virtual: Float[Array, "2"] | None = None,
 ) -> Spline:
     """The cubic spline through `points` at `times` (s) with velocities and accelerations given at both ends.

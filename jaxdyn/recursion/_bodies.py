@@ -5,13 +5,13 @@ keeps its derivative. `Bodies` has one row per moving body, in the order of `Top
 to the parent *body*.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._numerics import kernel
+from jaxdyn._types import Array, Float
+from jaxdyn.joints import AbstractJoint
 from jaxdyn.recursion import components as c
 from jaxdyn.recursion._joint_states import add_second_axis
 from jaxdyn.recursion._topology import Topology
@@ -20,16 +20,22 @@ from jaxdyn.spatial import quaternion_to_matrix
 
 
 class Bodies(eqx.Module):
-    """Parameters of the `nb` moving bodies."""
+    """Parameters of the moving bodies, with lanes as the last axis within kernels."""
 
-    rotation: Any  # (nb, 3, 3) axes of the joint frame in the parent body
-    translation: Any  # (nb, 3)
-    mass: Any  # (nb,)
-    com: Any  # (nb, 3) in the child frame of the joint
-    inertia: Any  # (nb, 6) about the centre of mass: xx xy xz yy yz zz
-    joints: Any  # one stacked joint per group, as in `Model.joints`
-    armature: Any  # (full_nv,)
-    gravity: Any  # (3,)
+    #: axes of the joint frame in the parent body
+    rotation: Float[Array, "bodies 3 3 ..."]
+    #: m
+    translation: Float[Array, "bodies 3 ..."]
+    #: kg
+    mass: Float[Array, "bodies ..."]
+    #: in the child frame of the joint, m
+    com: Float[Array, "bodies 3 ..."]
+    #: about the centre of mass, xx xy xz yy yz zz, kg m^2
+    inertia: Float[Array, "bodies 6 ..."]
+    #: one stacked joint per group, as in `Model.joints`
+    joints: tuple[AbstractJoint, ...]
+    armature: Float[Array, "full_nv ..."]
+    gravity: Float[Array, "3 ..."]
 
 
 @kernel

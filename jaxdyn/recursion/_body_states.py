@@ -1,7 +1,5 @@
 """Poses, motion subspaces, velocities and accelerations of all moving bodies, in world axes."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -44,7 +42,9 @@ def _body_states(t: Topology, b: Bodies, q, v, a):
     return *stack_pose(r, p), stack6(tree.world_subspace(r, p)), stack6(v), stack6(a)
 
 
-def body_states(model: TreeModel, q, v: Any = None, a: Any = None) -> BodyStates:
+def body_states(
+    model: TreeModel, q, v: Float[Array, " nv"] | None = None, a: Float[Array, " nv"] | None = None
+) -> BodyStates:
     """Poses, motion subspaces, velocities and accelerations of the moving bodies; v and a default to zero."""
     t = model.topology
     if not t.bodies:

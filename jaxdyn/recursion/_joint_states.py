@@ -7,12 +7,12 @@ in the order of the bodies or of the degrees of freedom (dofs).
 
 import functools
 import operator
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn._types import PyTree
 from jaxdyn.recursion._topology import Topology
 
 
@@ -29,7 +29,7 @@ def joint_states(t: Topology, joints, q, v=None):
     axes. p is None and the linear half of S zero if no joint translates; bias is None if no subspace varies, or without
     v.
     """
-    poses: dict[int, Any] = {}
+    poses: dict[int, tuple[PyTree, ...]] = {}
     for g, joint in enumerate(joints):
         nq, nv, _ = t.group_sizes[g]
         stacked = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2), joint)  # structure first, then (members, lanes)

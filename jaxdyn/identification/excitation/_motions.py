@@ -1,7 +1,6 @@
 """Parametrised motion curves that start and end at rest."""
 
 import abc
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,7 +15,7 @@ class AbstractMotionCurve(eqx.Module):
     """A motion curve over `duration` seconds, at rest at both ends for all values of its leaves."""
 
     #: s
-    duration: eqx.AbstractVar[Any]
+    duration: eqx.AbstractVar[float | Array]
 
     @abc.abstractmethod
     def at(self, t) -> tuple[Array, Array, Array]:
@@ -56,7 +55,7 @@ class FourierMotion(AbstractMotionCurve):
     """
 
     #: s
-    duration: Any
+    duration: float | Array
     #: `(nv,)`
     middle: Float[Array, "*batch nv"]
     #: `(harmonics, nv)`, s_k and c_k
@@ -107,7 +106,7 @@ class SplineMotion(AbstractMotionCurve):
     Splines, chapter IX).
     """
 
-    duration: Any
+    duration: float | Array
     points: Float[Array, "*batch points nv"]
 
     def at(self, t):

@@ -1,14 +1,13 @@
 """Kinematic calibration: geometric parameters from measured poses of frames."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ModelError, ShapeError
-from jaxdyn._types import Array
+from jaxdyn._types import Array, PyTree
 from jaxdyn.identification.logs import Log
 from jaxdyn.identification.methods._contract import CHUNK, AbstractMethod
 from jaxdyn.identification.methods._levenberg_marquardt import LevenbergMarquardt
@@ -64,14 +63,14 @@ class FramePoses(AbstractMethod):
 
 
 #: one function for equal frames, so that compiled programs are reused
-_RESIDUALS: dict[tuple[tuple[str, ...], tuple[bool, ...]], Callable[[System, Any], Array]] = {}
+_RESIDUALS: dict[tuple[tuple[str, ...], tuple[bool, ...]], Callable[[System, PyTree], Array]] = {}
 
 
 def _axes(has_rotation: bool) -> tuple[str, ...]:
     return ("x", "y", "z", *(("turn x", "turn y", "turn z") if has_rotation else ()))
 
 
-def _pose_residual(names: tuple[str, ...], has_rotation: tuple[bool, ...]) -> Callable[[System, Any], Array]:
+def _pose_residual(names: tuple[str, ...], has_rotation: tuple[bool, ...]) -> Callable[[System, PyTree], Array]:
     def residual(system, sample):
         (q, *measured), length = sample
         rows, at = [], 0

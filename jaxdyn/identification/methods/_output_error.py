@@ -1,7 +1,6 @@
 """The output-error method: simulated against measured motion, by multiple shooting."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import equinox as eqx
 import jax
@@ -9,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ShapeError
-from jaxdyn._types import Array
+from jaxdyn._types import Array, PyTree
 from jaxdyn.identification.logs import Log
 from jaxdyn.identification.methods._contract import AbstractMethod
 from jaxdyn.identification.methods._physical import Physical
@@ -22,7 +21,7 @@ from jaxdyn.simulation import System
 from jaxdyn.simulation.system import as_system
 
 #: the arrays of one window, or of several along leading axes
-Sample = Any
+Sample = PyTree
 
 
 class OutputError(AbstractMethod):
@@ -94,7 +93,7 @@ def _lead_time(samples: Sample) -> float:
     return -float(np.max(np.asarray(samples[3])))
 
 
-_RESIDUALS: dict[Any, Callable[[System, Sample], Array]] = {}
+_RESIDUALS: dict[tuple[Hashable, ...], Callable[[System, Sample], Array]] = {}
 
 
 def _window_residual(windows: Windows, start: AbstractStart) -> Callable[[System, Sample], Array]:

@@ -2,13 +2,12 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._types import Array
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.identification.methods._windows import Windows, simulate_window
 from jaxdyn.kinematics import difference, integrate
 from jaxdyn.simulation import System
@@ -21,7 +20,7 @@ class AbstractStart(eqx.Module):
     spent: eqx.AbstractVar[int]
 
     @abc.abstractmethod
-    def residual(self, system: System, windows: Windows, sample: Any) -> Any:
+    def residual(self, system: System, windows: Windows, sample: PyTree) -> Float[Array, "nv k"]:
         """Measured minus simulated coordinates of one window, `(nv, k)`."""
 
 

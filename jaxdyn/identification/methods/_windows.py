@@ -1,7 +1,5 @@
 """Windows of a log, and their simulation under the measured efforts."""
 
-from typing import Any
-
 import diffrax
 import equinox as eqx
 import jax.numpy as jnp
@@ -54,7 +52,7 @@ class Windows(eqx.Module):
     solver: diffrax.AbstractSolver = diffrax.Heun()
     substeps: int = eqx.field(static=True, default=1)
 
-    def cut(self, model: Model, log: Log) -> Any:
+    def cut(self, model: Model, log: Log) -> tuple[np.ndarray, ...]:
         """`(t, q, v, start of the efforts, their step, efforts)` of all windows, one window per row.
 
         Raises `ShapeError` for uneven time steps and for logs that are shorter than a window.

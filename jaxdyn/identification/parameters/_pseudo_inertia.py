@@ -1,7 +1,5 @@
 """The pseudo-inertia of a body: a symmetric 4x4 matrix, linear in the ten inertial parameters."""
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 
@@ -33,7 +31,7 @@ def pseudo_inertia_basis() -> np.ndarray:
     return _BASIS
 
 
-def inertia_entries(s: Any) -> list[Any]:
+def inertia_entries(s: Array | np.ndarray) -> list[Array | np.ndarray]:
     """`Ixx, Ixy, Ixz, Iyy, Iyz, Izz` of `I = tr(S) 1 - S`, S being the second moments of the mass, `(3, 3)`."""
     xp = np if isinstance(s, np.ndarray) else jnp
     i = xp.trace(s) * xp.eye(3, dtype=s.dtype) - s

@@ -4,7 +4,6 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ModelError
-from jaxdyn._types import Array
+from jaxdyn._types import Array, PyTree
 from jaxdyn.identification.parameters._slots import (
     COMPONENTS,
     AbstractSlot,
@@ -194,15 +193,15 @@ def _links(system: System, path: str, match: re.Match[str]) -> Iterator[Abstract
             raise _field_error(path)
 
 
-def _mass(system: System) -> Any:
+def _mass(system: System) -> PyTree:
     return system.model.links.mass
 
 
-def _com(system: System) -> Any:
+def _com(system: System) -> PyTree:
     return system.model.links.com
 
 
-def _inertia(system: System) -> Any:
+def _inertia(system: System) -> PyTree:
     return system.model.links.inertia
 
 

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.simulation import System
 from jaxdyn.spatial import quaternion_multiply, quaternion_to_matrix, ten_parameters
 
@@ -22,7 +22,7 @@ class LeafPath:
     def __init__(self, *path: str | int):
         self.path = path
 
-    def __call__(self, system: System) -> Any:
+    def __call__(self, system: System) -> PyTree:
         leaf: Any = system
         for step in self.path:
             leaf = leaf[step] if isinstance(step, int) else getattr(leaf, step)

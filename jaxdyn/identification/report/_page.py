@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxdyn.identification.fitting import FitResult
 from jaxdyn.identification.report._series import Series
 from jaxdyn.identification.report._svg import COLOURS, plot_bars, plot_curves
+from jaxdyn.identification.report._verdict import Verdict
 
 _STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; color: #222; background: #fff; max-width: 1120px; margin: 2em auto;
@@ -55,7 +57,7 @@ def _render_section(title: str, body: str) -> str:
     return f"<h2>{escape(title)}</h2>\n{body}" if body else ""
 
 
-def _render_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _render_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """An HTML table with right-aligned numbers; a cell may be a pair (text, CSS class)."""
     lines = []
     for row in rows:
@@ -76,7 +78,7 @@ def _format_number(x: float) -> str:
     return f"{x:.5g}" if math.isfinite(x) else "–"
 
 
-def _rules_table(verdict: Any) -> str:
+def _rules_table(verdict: Verdict) -> str:
     return _render_table(("rule", "grade", "finding"), [(r.name, (r.grade, r.grade), r.finding) for r in verdict.rules])
 
 
@@ -91,7 +93,7 @@ def _errors_table(report: Any) -> str:
     return _render_table(heads, rows) + _dependence_note(report.result)
 
 
-def _dependence_note(result: Any) -> str:
+def _dependence_note(result: FitResult) -> str:
     """A note on the effective number of samples behind the standard deviations."""
     if not result.dependence:
         return ""
@@ -154,7 +156,7 @@ def _whiteness_section(report: Any) -> str:
     return "\n".join([table, *drawn]) if residuals else ""
 
 
-def _parameters_table(result: Any) -> str:
+def _parameters_table(result: FitResult) -> str:
     rows = [
         (p.name, p.unit, p.prior, p.value, p.deviation, p.relative, "yes" if p.observable else "no")
         for p in result.parameters
@@ -162,12 +164,12 @@ def _parameters_table(result: Any) -> str:
     return _render_table(("parameter", "unit", "before", "after", "standard deviation", "%", "identifiable"), rows)
 
 
-def _base_table(result: Any) -> str:
+def _base_table(result: FitResult) -> str:
     rows = [(b.name, b.prior, b.value, b.deviation, b.relative) for b in result.base]
     return _render_table(("base parameter", "before", "after", "standard deviation", "%"), rows)
 
 
-def _unobservable_list(result: Any) -> str:
+def _unobservable_list(result: FitResult) -> str:
     if not result.unobservable:
         return "<p>All selected parameters are identifiable from these logs.</p>"
     items = "".join(f"<li>{escape(text)}</li>" for text in result.unobservable)
@@ -178,14 +180,14 @@ def _unobservable_list(result: Any) -> str:
     return f"<p>{text}</p><ul>{items}</ul>"
 
 
-def _consistency_table(result: Any) -> str:
+def _consistency_table(result: FitResult) -> str:
     rows = [
         (c.link, ("yes", "good") if c.physical else ("no", "bad"), float(c.margin), c.reason) for c in result.physical
     ]
     return _render_table(("link", "physically consistent", "margin", "reason"), rows)
 
 
-def _fit_table(result: Any) -> str:
+def _fit_table(result: FitResult) -> str:
     rows = [
         ("method", type(result.method).__name__ if result.method is not None else "–"),
         ("status", f"{result.status.name} after {result.steps} steps"),

@@ -1,11 +1,11 @@
 """The residual of efforts: measured minus predicted ones."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn._types import Array, Float
@@ -21,7 +21,7 @@ from jaxdyn.simulation.system import as_system
 
 
 def required_effort(
-    system: System, q: Float[Array, " nq"], v: Float[Array, " nv"], a: Float[Array, " nv"], t: Any = 0.0
+    system: System, q: Float[Array, " nq"], v: Float[Array, " nv"], a: Float[Array, " nv"], t: ArrayLike = 0.0
 ) -> Float[Array, " nv"]:
     """The effort required of drives for a motion: `rnea - passive_forces - efforts of all other parts`."""
     model = system.model
@@ -53,7 +53,7 @@ def find_drive(system: System) -> Drive | None:
 
 
 def predict_sample(
-    system: System, q: Float[Array, " nq"], v: Float[Array, " nv"], a: Float[Array, " nv"], t: Any = 0.0
+    system: System, q: Float[Array, " nq"], v: Float[Array, " nv"], a: Float[Array, " nv"], t: ArrayLike = 0.0
 ) -> Float[Array, " nv"]:
     """The effort that a log should read in one sample: the required effort, through the inverse of the drive."""
     effort = required_effort(system, q, v, a, t)

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.identification.parameters import Parameters
 from jaxdyn.identification.residuals._losses import AbstractLoss
 from jaxdyn.simulation import System
 
 #: one sample of what was measured, a pytree of arrays
-Sample = Any
+Sample = PyTree
 AnyArray = Array | np.ndarray
 
 

@@ -2,14 +2,13 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
-from jaxdyn._types import Array
+from jaxdyn._types import Array, Config, Scalar, Velocity
 from jaxdyn.dynamics import AbstractMotion
 from jaxdyn.model import Model
 from jaxdyn.simulation.system import State
@@ -69,8 +68,10 @@ class Event(eqx.Module):
     ```
     """
 
-    condition: Callable[..., Any] = eqx.field(converter=as_function)
-    reset: Callable[..., Any] | None = eqx.field(converter=as_function, default=None)
+    condition: Callable[..., Scalar] = eqx.field(converter=as_function)
+    reset: Callable[[Model, Scalar, Config, Velocity], tuple[Config, Velocity]] | None = eqx.field(
+        converter=as_function, default=None
+    )
     terminal: bool = eqx.field(static=True, default=False)
     direction: int = eqx.field(static=True, default=0)
     barrier: bool = eqx.field(static=True, default=False)

@@ -1,6 +1,7 @@
 """Batches of trajectories, also larger than memory."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -8,11 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ShapeError
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
 from jaxdyn.simulation.rollout._simulate import simulate
-from jaxdyn.simulation.system import System, as_part, as_system, with_effort
+from jaxdyn.simulation.system import EffortInput, System, as_part, as_system, with_effort
 from jaxdyn.simulation.trajectory import Batched, Trajectory, with_system
+
+
+@runtime_checkable
+class ProgressBar(Protocol):
+    """A progress bar like those of tqdm."""
+
+    def update(self, n: int, /) -> object: ...
 
 
 def simulate_batch(
@@ -21,10 +29,10 @@ def simulate_batch(
     v0: Float[Array, "batch nv"],
     ts: Float[Array, " times"],
     *,
-    effort: Any = None,
-    batched: Any = False,
+    effort: EffortInput | None = None,
+    batched: PyTree = False,
     chunk_size: int | None = None,
-    progress: Any = None,
+    progress: Callable[[int, int], object] | ProgressBar | None = None,
     **options: Any,
 ) -> Trajectory:
     """Trajectories from a batch of starts: `simulate` under `vmap`, in chunks that fit into memory.
@@ -90,7 +98,7 @@ def _simulate_chunk(shared, chunk, ts, options):
 
 
 def simulate_sample(
-    shared: System, ts: Array, options: dict[str, Any], batched: System, q: Array, v: Array, effort: Any
+    shared: System, ts: Array, options: dict[str, Any], batched: System, q: Array, v: Array, effort: EffortInput | None
 ) -> Trajectory:
     """The trajectory of one sample, with only the batched leaves in its system."""
     tr = simulate(eqx.combine(batched, shared), q, v, ts, effort=effort, **options)
@@ -108,7 +116,7 @@ def combine_batch(rows: Trajectory, shared: System) -> Trajectory:
     return with_system(rows, whole, Batched(tuple(has_axis)))
 
 
-def split_batch(system: Model | System, batched: Any) -> tuple[System, System]:
+def split_batch(system: Model | System, batched: PyTree) -> tuple[System, System]:
     """The leaves of a system that have the axis of a batch, and the leaves that the samples share."""
     if not isinstance(system, System) and not isinstance(batched, bool):  # a prefix of the model alone
         batched = eqx.tree_at(lambda s: s.model, jax.tree.map(lambda _: False, as_system(system)), batched)

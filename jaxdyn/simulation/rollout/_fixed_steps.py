@@ -1,7 +1,5 @@
 """Fixed steps in one plain loop."""
 
-from typing import Any
-
 import diffrax
 import jax
 import jax.numpy as jnp
@@ -68,7 +66,7 @@ def integrate_fixed_steps(
     adjoint = diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint
     solver, term = prepare_solver(solver, system, adjoint), MotionTerm()
     t0, dt = (jnp.asarray(x, jnp.result_type(q0, v0)) for x in (t0, dt))
-    start: Any = system.initial(q0, v0, t0)
+    start = system.initial(q0, v0, t0)
     memory = solver.init(term, t0, t0 + dt, start, system)
 
     def step(carry, k):

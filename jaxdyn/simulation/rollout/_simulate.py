@@ -1,7 +1,5 @@
 """One rollout, with events, samples and projections between the steps."""
 
-from typing import Any
-
 import diffrax
 import equinox as eqx
 import jax
@@ -12,12 +10,13 @@ from jax import core
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, ShapeError, check_shape
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
 from jaxdyn.simulation.events import Event, empty_log
 from jaxdyn.simulation.rollout._stepped import Landing, Stepped, Stepping
 from jaxdyn.simulation.solvers import MotionTerm, check_step_size, prepare_solver
 from jaxdyn.simulation.system import (
+    EffortInput,
     SampledState,
     State,
     System,
@@ -38,7 +37,7 @@ def simulate(
     v0: Float[Array, " nv"],
     ts: Float[Array, " times"],
     *,
-    effort: Any = None,
+    effort: EffortInput | None = None,
     dt: ArrayLike | None = None,
     rtol: ArrayLike | None = None,
     atol: ArrayLike | None = None,
@@ -137,7 +136,7 @@ def _check_start(system: System, q0, v0, ts):
     return (q0.astype(dtype), v0.astype(dtype)), ts.astype(dtype)
 
 
-def _as_strong_types(tree: Any, dtype) -> Any:
+def _as_strong_types(tree: PyTree, dtype) -> PyTree:
     """The tree with Python numbers and weakly typed arrays as arrays of one precision, to avoid recompilation."""
 
     def as_strong_type(x):
@@ -156,7 +155,7 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
     solver, controller, adjoint = methods
     max_events, max_steps, dense = sizes
     is_forward = jnp.all(jnp.diff(ts) >= 0)  # traced times cannot raise
-    y0: Any = system.initial(jnp.where(is_forward, q0, jnp.nan), v0, ts[0])
+    y0 = system.initial(jnp.where(is_forward, q0, jnp.nan), v0, ts[0])
     if controller is None:
         fixed = dt is not None
         controller = diffrax.ConstantStepSize() if fixed else _adaptive_controller(rtol, atol, ts)

@@ -1,12 +1,11 @@
 """Changes of the state between the steps of a solver: samples, projections and events."""
 
-from typing import Any
-
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from jaxdyn._types import Array, Float
 from jaxdyn.dynamics import AbstractMotion
 from jaxdyn.model import Model
 from jaxdyn.simulation.events import Event, Log, append_entry, first_root, time_tolerance
@@ -115,7 +114,7 @@ class Landing(diffrax.AbstractStepSizeController):
     controller: diffrax.AbstractStepSizeController
     system: System
     #: time of the first samples, s
-    start: Any
+    start: Float[Array, "*batch"]
     max_attempts: int = eqx.field(static=True, default=20)
 
     def wrap(self, direction):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -10,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
+from jaxdyn._types import Array, Float
 from jaxdyn.dynamics import mass_matrix_of_bodies
 from jaxdyn.kinematics import difference, integrate
 from jaxdyn.model import Model
@@ -29,7 +29,7 @@ class MomentumTerm(diffrax.AbstractTerm):
     Where configurations are vectors, the base is None, x is q, and A is the identity.
     """
 
-    base: Any
+    base: Float[Array, "*batch nq"] | None
     #: bodies of the model, computed once for all stages
     bodies: Bodies
 
@@ -59,7 +59,7 @@ class MomentumTerm(diffrax.AbstractTerm):
 class MomentumState(eqx.Module):
     """A state with x and `p = dT/dx'` in the places of q and v."""
 
-    base: Any
+    base: Float[Array, "*batch nq"] | None
     inner: State
 
     def state(self, model: Model) -> State:
@@ -72,9 +72,9 @@ class MomentumState(eqx.Module):
 class MomentumInterpolation(diffrax.AbstractLocalInterpolation):
     """Interpolation of configuration and momentum over one step."""
 
-    t0: Any
-    t1: Any
-    base: Any
+    t0: Float[Array, "*batch"]
+    t1: Float[Array, "*batch"]
+    base: Float[Array, "*batch nq"] | None
     inner: diffrax.AbstractLocalInterpolation
 
     def evaluate(self, t0, t1=None, left=True):
@@ -85,7 +85,7 @@ class MomentumInterpolation(diffrax.AbstractLocalInterpolation):
 class _MomentumInterpolations:
     """Creates a `MomentumInterpolation`. Compares equal if the inner class does, as a static field must."""
 
-    inner: Any
+    inner: Callable[..., diffrax.AbstractLocalInterpolation]
 
     def __call__(self, *, t0, t1, base, inner):
         return MomentumInterpolation(t0, t1, base, self.inner(t0=t0, t1=t1, **inner))
@@ -174,7 +174,7 @@ def _state_in_chart(model: Model, base, x, rate):
     return q, jax.jvp(lambda x: difference(model, q, integrate(model, base, x)), (x,), (rate,))[1]
 
 
-def _rate_of_momentum(model: Model, b: Bodies, base, x) -> Callable[[Any], Any]:
+def _rate_of_momentum(model: Model, b: Bodies, base, x) -> Callable[[Array], Array]:
     """The map from momentum to the rate of x, `p -> (A^T M A)^-1 p`."""
     if base is None:
         metric = mass_matrix_of_bodies(model, b, x)

@@ -1,7 +1,7 @@
 """Solvers of diffrax, which work on vector spaces, made to work on configuration manifolds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
+from jaxdyn._types import Array, Float
 from jaxdyn.kinematics import configuration_velocity, integrate
 from jaxdyn.simulation.solvers._contract import AbstractSystemSolver
 from jaxdyn.simulation.solvers._term import ChartTerm
@@ -19,9 +20,9 @@ from jaxdyn.simulation.system import ChartedState, State, has_vector_coordinates
 class ChartInterpolation(diffrax.AbstractLocalInterpolation):
     """Interpolation in the chart of one step."""
 
-    t0: Any
-    t1: Any
-    base: Any
+    t0: Float[Array, "*batch"]
+    t1: Float[Array, "*batch"]
+    base: Float[Array, "*batch nq"]
     inner: diffrax.AbstractLocalInterpolation
 
     def evaluate(self, t0, t1=None, left=True):
@@ -84,7 +85,7 @@ class OnManifold(AbstractWrapper, AbstractSystemSolver):
 class _ChartInterpolations:
     """Creates a `ChartInterpolation`. Compares equal if the inner class does, as a static field must."""
 
-    inner: Any
+    inner: Callable[..., diffrax.AbstractLocalInterpolation]
 
     def __call__(self, *, t0, t1, base, inner):
         return ChartInterpolation(t0, t1, base, self.inner(t0=t0, t1=t1, **inner))

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.dynamics import mass_matrix_of_bodies
 from jaxdyn.kinematics import difference, integrate
 from jaxdyn.model import Model
@@ -21,10 +22,10 @@ from jaxdyn.simulation.system import ChartedState, State, System, has_vector_coo
 class ConstantVelocityInterpolation(diffrax.AbstractLocalInterpolation):
     """Constant velocity in the chart of one step."""
 
-    t0: Any
-    t1: Any
-    base: Any
-    offset: Any
+    t0: Float[Array, "*batch"]
+    t1: Float[Array, "*batch"]
+    base: Float[Array, "*batch nq"]
+    offset: Float[Array, "*batch nv"]
     y0: State
     y1: State
 
@@ -32,7 +33,7 @@ class ConstantVelocityInterpolation(diffrax.AbstractLocalInterpolation):
         s = (t0 - self.t0) / jnp.where(self.t1 > self.t0, self.t1 - self.t0, 1)
         blend = lambda a, b: a + s * (b - a)
         parts = jax.tree.map(blend, self.y0.parts, self.y1.parts)
-        return ChartedState(self.base, s * self.offset, blend(self.y0.v, self.y1.v), parts)
+        return ChartedState(self.base, self.offset * s, blend(self.y0.v, self.y1.v), parts)
 
 
 class Variational(diffrax.AbstractSolver, AbstractSystemSolver):
@@ -146,7 +147,9 @@ def _solve_tangents(linear, b):
     return x, jax.tree.map(lambda b, e: b - e @ x, b[1], ends)
 
 
-def _end_momenta(system: System, b: Bodies, t, q0, x, h, parts) -> Any:
+def _end_momenta(
+    system: System, b: Bodies, t, q0, x, h, parts
+) -> tuple[Float[Array, " nv"], tuple[Float[Array, " nv"], PyTree]]:
     """The momentum at the start of a step with displacement x; the momentum at its end, with the parts' rates.
 
     `-D_1 L_d - h f D_1 q` and `D_2 L_d + h f D_2 q`. Only the midpoint's q and v are differentiated with respect to the

@@ -1,6 +1,7 @@
 """Systems, their states, and the parts that act on a robot from outside: efforts, wrenches, signals, feedback."""
 
 from jaxdyn.simulation.system._inputs import Effort as Effort
+from jaxdyn.simulation.system._inputs import EffortInput as EffortInput
 from jaxdyn.simulation.system._inputs import Feedback as Feedback
 from jaxdyn.simulation.system._inputs import HeldSignal as HeldSignal
 from jaxdyn.simulation.system._inputs import SampledFeedback as SampledFeedback

@@ -1,7 +1,6 @@
 """Parts that act from outside: constant efforts, wrenches, signals over time, and continuous or sampled feedback."""
 
 from collections.abc import Callable
-from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -9,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import core
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, ShapeError, check_shape
 from jaxdyn._numerics import as_float, as_function
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Config, Float, Law, Scalar, Vec6, Velocity
 from jaxdyn.dynamics import AbstractPart, AbstractSampledPart, Action
 from jaxdyn.model import Model
 from jaxdyn.simulation.system._system import System
@@ -71,7 +71,7 @@ class Feedback(AbstractPart):
     ```
     """
 
-    law: Callable[..., Any] = eqx.field(converter=as_function)
+    law: Law = eqx.field(converter=as_function)
 
     def initial(self, model, q, v):
         return None
@@ -134,7 +134,9 @@ class Wrench(AbstractPart):
     """
 
     link: str = eqx.field(static=True)
-    wrench: Float[Array, "*batch 6"] | Callable[..., Any] | diffrax.AbstractPath = eqx.field(converter=_as_wrench)
+    wrench: Float[Array, "*batch 6"] | Callable[[Scalar, Config, Velocity], Vec6] | diffrax.AbstractPath = eqx.field(
+        converter=_as_wrench
+    )
 
     def initial(self, model, q, v):
         return None
@@ -254,7 +256,7 @@ class SampledFeedback(AbstractSampledPart):
     ```
     """
 
-    law: Callable[..., Any] = eqx.field(converter=as_function)
+    law: Law = eqx.field(converter=as_function)
     #: s
     period: Float[Array, "*batch"] = eqx.field(converter=as_float)
     #: s
@@ -272,7 +274,11 @@ class SampledFeedback(AbstractSampledPart):
         return Action(state[0])
 
 
-def as_part(effort: Any) -> AbstractPart | AbstractSampledPart:
+#: efforts as `simulate` takes them
+EffortInput = AbstractPart | AbstractSampledPart | diffrax.AbstractPath | Law | ArrayLike
+
+
+def as_part(effort: EffortInput) -> AbstractPart | AbstractSampledPart:
     """The part that corresponds to an argument `effort`: a part, a path over time, a law or a constant."""
     if isinstance(effort, AbstractPart | AbstractSampledPart):
         return effort
@@ -283,7 +289,7 @@ def as_part(effort: Any) -> AbstractPart | AbstractSampledPart:
     return Effort(jax.tree.map(jnp.asarray, effort))
 
 
-def with_effort(system: System, effort: Any) -> System:
+def with_effort(system: System, effort: EffortInput | None) -> System:
     """The system with the effort as one more part; the system itself if the effort is None."""
     if effort is None:
         return system

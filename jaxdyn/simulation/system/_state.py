@@ -1,17 +1,15 @@
 """States of a system, and a solver's representations of them."""
 
-from typing import Any
-
 import diffrax
 import equinox as eqx
 import optimistix as optx
 
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
 
 
-def unsolved_result() -> Any:
+def unsolved_result() -> diffrax.RESULTS:
     """The result, in diffrax's enumeration, of a step whose equations were not solved."""
     return diffrax.RESULTS.promote(optx.RESULTS.nonlinear_max_steps_reached)
 
@@ -41,7 +39,7 @@ class State(eqx.Module):
     q: Float[Array, "*batch coordinates"]
     v: Float[Array, "*batch nv"]
     #: not an empty tuple, which equinox's loops take for a number
-    parts: Any = None
+    parts: tuple[PyTree, ...] | None = None
 
 
 class ChartedState(eqx.Module):
@@ -50,13 +48,13 @@ class ChartedState(eqx.Module):
     base: Float[Array, "*batch coordinates"]
     offset: Float[Array, "*batch nv"]
     v: Float[Array, "*batch nv"]
-    parts: Any
+    parts: tuple[PyTree, ...] | None
 
     def state(self, model: Model) -> State:
         return State(integrate(model, self.base, self.offset), self.v, self.parts)
 
 
-def to_state(model: Model, y: Any) -> State:
+def to_state(model: Model, y: PyTree) -> State:
     """The `State` that a solver's iterate or interpolation represents."""
     while not isinstance(y, State):
         y = y.state(model)

@@ -10,7 +10,7 @@ from jax import core
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, check_shape
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.constraints import ConstrainedMotion
 from jaxdyn.dynamics import (
     AbstractMotion,
@@ -29,9 +29,9 @@ class SampledState(eqx.Module):
     """State of a sampled part between its samples."""
 
     #: the part's state that `act` receives
-    acting: Any
+    acting: PyTree
     #: the part's state after the last sample, which acts when the delay has passed
-    waiting: Any
+    waiting: PyTree
     #: time of the first sample, s
     start: Float[Array, "*batch"]
     #: number of samples taken
@@ -77,14 +77,14 @@ class System(eqx.Module):
 
     model: Model
     #: objects with the contract of `AbstractPart` or `AbstractSampledPart`
-    parts: tuple[Any, ...]
+    parts: tuple[AbstractPart | AbstractSampledPart, ...]
     motion: AbstractMotion
     passive: bool = eqx.field(static=True)
 
     def __init__(
         self,
         model: Model,
-        parts: tuple[Any, ...] = (),
+        parts: tuple[PyTree, ...] = (),
         motion: AbstractMotion | None = None,
         passive: bool = True,
     ):

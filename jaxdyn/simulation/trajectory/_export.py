@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import JaxdynError, ShapeError
 from jaxdyn.io.files import write_bytes
@@ -78,7 +79,7 @@ def _component_names(model: Model, which: int) -> tuple[tuple[str, str], ...]:
     return tuple(names[k] for k in sorted(names))
 
 
-def to_numpy(trajectory: Trajectory, *, extra: Mapping[str, Any] | None = None) -> dict[str, np.ndarray]:
+def to_numpy(trajectory: Trajectory, *, extra: Mapping[str, ArrayLike] | None = None) -> dict[str, np.ndarray]:
     """The columns of a trajectory: `t`, then `q.<joint>` and `v.<joint>`, each `(times,)`, or `(batch, times)`.
 
     The names of joints with several coordinates include the component: `q.root.qw` to `q.root.z` and `v.root.wx` to
@@ -101,7 +102,9 @@ def to_numpy(trajectory: Trajectory, *, extra: Mapping[str, Any] | None = None) 
     return columns
 
 
-def _units(trajectory: Trajectory, extra: Mapping[str, Any] | None, given: Mapping[str, str] | None) -> dict[str, str]:
+def _units(
+    trajectory: Trajectory, extra: Mapping[str, ArrayLike] | None, given: Mapping[str, str] | None
+) -> dict[str, str]:
     """The unit of each column whose unit is known."""
     model = trajectory.system.model
     units = {"t": "s"} | {f"q.{name}": unit for name, unit in coordinate_names(model)}
@@ -135,7 +138,7 @@ def to_csv(
     trajectory: Trajectory,
     path: str | os.PathLike[str],
     *,
-    extra: Mapping[str, Any] | None = None,
+    extra: Mapping[str, ArrayLike] | None = None,
     units: Mapping[str, str] | None = None,
 ):
     """Writes the columns of `to_numpy` as text with all digits. An interrupted write leaves the previous file.
@@ -192,7 +195,7 @@ def to_npz(
     trajectory: Trajectory,
     path: str | os.PathLike[str],
     *,
-    extra: Mapping[str, Any] | None = None,
+    extra: Mapping[str, ArrayLike] | None = None,
     units: Mapping[str, str] | None = None,
 ):
     """Writes the columns of `to_numpy`, with any batch axes, for `numpy.load`. An interrupted write leaves the previous
@@ -208,7 +211,7 @@ def to_parquet(
     trajectory: Trajectory,
     path: str | os.PathLike[str],
     *,
-    extra: Mapping[str, Any] | None = None,
+    extra: Mapping[str, ArrayLike] | None = None,
     units: Mapping[str, str] | None = None,
 ):
     """Writes the columns of `to_numpy` as a Parquet file, which needs the extra `logs` (pyarrow).

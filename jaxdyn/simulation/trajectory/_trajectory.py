@@ -4,14 +4,16 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ConvergenceError, ShapeError
 from jaxdyn._numerics import as_function
-from jaxdyn._types import Array, Bool, Float, Int
+from jaxdyn._types import Array, Bool, Config, Float, Int, PyTree, Scalar, Velocity
 from jaxdyn.dynamics import (
     Action,
     JointReactions,
@@ -22,6 +24,7 @@ from jaxdyn.dynamics import (
     rnea,
 )
 from jaxdyn.kinematics import Poses, forward_kinematics, frame_pose
+from jaxdyn.model import Model
 from jaxdyn.simulation.system import State, System, to_state
 from jaxdyn.spatial import Pose
 
@@ -75,9 +78,9 @@ class Interpolant(eqx.Module):
     #: number of entries of `times` in use
     count: Int[Array, "*batch"]
     #: the solver's data for each step
-    infos: Any
+    infos: PyTree
     #: the solver's class of interpolations
-    kind: Callable[..., Any] = eqx.field(static=True)
+    kind: Callable[..., diffrax.AbstractLocalInterpolation] = eqx.field(static=True)
 
     def __call__(self, t) -> tuple[Array, Array]:
         """Configuration `(nq,)` and velocity `(nv,)` at a time t, s."""
@@ -126,7 +129,7 @@ class Trajectory(eqx.Module):
     q: Float[Array, "*batch times nq"]
     v: Float[Array, "*batch times nv"]
     #: a tuple with the states of each part, or None; for a sampled part a `SampledState`
-    parts: Any
+    parts: tuple[PyTree, ...] | None
     #: whether the simulation reached this time
     reached: Bool[Array, "*batch times"]
     #: a `SimulationStatus`
@@ -139,7 +142,7 @@ class Trajectory(eqx.Module):
     #: the leaves of the system that have the axis of the batch
     batched: Batched = Batched()
 
-    def __getitem__(self, k: Any) -> "Trajectory":
+    def __getitem__(self, k: ArrayLike | slice) -> "Trajectory":
         """One sample of a batch, or several samples by a slice or an array of indices."""
         if self.q.ndim < 3:
             raise ShapeError(
@@ -169,7 +172,7 @@ class Trajectory(eqx.Module):
             )
         return self
 
-    def over(self, f: Callable[..., Any]) -> Any:
+    def over(self, f: Callable[[Model, Config, Velocity], PyTree]) -> PyTree:
         """`f(model, q, v)` at every saved time. Define f at module level to avoid recompilation."""
         return _map_rows(_OfState(f), self)
 
@@ -224,7 +227,7 @@ class Trajectory(eqx.Module):
 
 
 @eqx.filter_jit
-def _map_rows(f: Callable[[System, Array, State], Any], trajectory: Trajectory):
+def _map_rows(f: Callable[[System, Scalar, State], PyTree], trajectory: Trajectory):
     """`f(system, t, state)` at every time of every sample."""
     tr = trajectory
     states = State(tr.q, tr.v, tr.parts)
@@ -254,7 +257,7 @@ def split_leaves(system: System, batched: Batched) -> tuple[System, System]:
 
 
 class _OfState(eqx.Module):
-    f: Callable[..., Any] = eqx.field(converter=as_function)
+    f: Callable[[Model, Config, Velocity], PyTree] = eqx.field(converter=as_function)
 
     def __call__(self, system, t, state: State):
         return self.f(system.model, state.q, state.v)

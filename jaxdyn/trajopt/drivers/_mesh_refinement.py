@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ConvergenceError, ModelError
 from jaxdyn._types import Array, Float
@@ -44,7 +45,7 @@ def _errors(problem: Problem, t, x, u, middle):
     return out
 
 
-def refined_mesh(mesh: Any, errors: Any, tolerance: float, order: int = 4, pieces: int = 4) -> np.ndarray:
+def refined_mesh(mesh: ArrayLike, errors: ArrayLike, tolerance: float, order: int = 4, pieces: int = 4) -> np.ndarray:
     """The mesh with each interval whose error exceeds the tolerance subdivided into at most `pieces` equal intervals.
 
     An error of the given `order` would decrease to the tolerance with this number.
@@ -83,7 +84,7 @@ class Refinement(eqx.Module):
     def __len__(self) -> int:
         return len(self.solutions)
 
-    def __getitem__(self, k) -> Any:
+    def __getitem__(self, k: int) -> Solution:
         return self.solutions[k]
 
     def __iter__(self):
@@ -96,7 +97,7 @@ def solve_refined(
     error: float = 1e-6,
     rounds: int = 6,
     intervals: int = 20,
-    mesh: Any = None,
+    mesh: ArrayLike | None = None,
     barrier: float = 1e-4,
     throw: bool = False,
     **options: Any,
@@ -119,7 +120,7 @@ def solve_refined(
     found = [solve(problem, mesh=jnp.asarray(mesh), **options)]
     errors = [np.asarray(interval_errors(found[0]))]
     while len(found) < rounds and int(found[-1].status) == SolveStatus.SOLVED and errors[-1].max() > error:
-        details: Any = found[-1].details
+        details = found[-1].details
         mesh = refined_mesh(mesh, errors[-1], error, details.program.transcription.order)
         found.append(solve(problem.with_guess(found[-1].guess), mesh=jnp.asarray(mesh), barrier=barrier, **options))
         errors.append(np.asarray(interval_errors(found[-1])))

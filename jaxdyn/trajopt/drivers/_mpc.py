@@ -2,15 +2,16 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
+from jaxdyn._types import Array, Effort, Float, PyTree, Scalar
 from jaxdyn.dynamics import AbstractSampledPart, Action, FreeMotion
 from jaxdyn.trajopt.ilqr import Multipliers, Options, check_fixed, end_rows, guess, optimise, row_limits
 from jaxdyn.trajopt.interior_point import solve
@@ -22,17 +23,17 @@ class Planned(eqx.Module):
     """State of a `ModelPredictive` controller between samples: its plan."""
 
     #: states at the nodes, `(N + 1, nx)`, and controls held between them, `(N, nu)`
-    x: Any
-    u: Any
+    x: Float[Array, "*batch nodes nx"]
+    u: Float[Array, "*batch intervals nu"]
     #: gains of the first interval, `(nu, nx)`; zero if the solver has none
-    gain: Any
+    gain: Float[Array, "*batch nu nx"]
     #: warm start of the next solve
-    memory: Any
+    memory: PyTree
     #: a `SolveStatus` of the last solve, and its iterations, as floating-point numbers
-    status: Any
-    iterations: Any
+    status: Float[Array, "*batch"]
+    iterations: Float[Array, "*batch"]
     #: start of the first interval, s
-    time: Any
+    time: Float[Array, "*batch"]
 
 
 class AbstractReplanner(eqx.Module):
@@ -42,7 +43,7 @@ class AbstractReplanner(eqx.Module):
     gains: eqx.AbstractVar[bool]
 
     @abc.abstractmethod
-    def memory(self, problem: Problem, x, u) -> Any:
+    def memory(self, problem: Problem, x, u) -> PyTree:
         """Warm start of the first solve, a pytree of floating-point arrays."""
 
     @abc.abstractmethod
@@ -57,13 +58,15 @@ class WarmILQR(AbstractReplanner):
     to the measured state and all leaves, as those of `ilqr`.
     """
 
-    tolerance: Any
-    penalty: Any
+    tolerance: Float[Array, "*batch"]
+    penalty: Float[Array, "*batch"]
     iterations: int = eqx.field(static=True)
     second_order: bool = eqx.field(static=True)
     gains: bool = eqx.field(static=True, default=True, init=False)
 
-    def __init__(self, iterations: int = 5, *, tolerance: Any = 1e-4, penalty: Any = 1e3, second_order: bool = False):
+    def __init__(
+        self, iterations: int = 5, *, tolerance: ArrayLike = 1e-4, penalty: ArrayLike = 1e3, second_order: bool = False
+    ):
         self.iterations, self.second_order = iterations, second_order
         self.tolerance, self.penalty = jnp.asarray(tolerance, float), jnp.asarray(penalty, float)
 
@@ -91,12 +94,12 @@ class WarmInteriorPoint(AbstractReplanner):
     state limits and path constraints, which it satisfies better than `WarmILQR`. Plans have no gains.
     """
 
-    tolerance: Any
-    barrier: Any
+    tolerance: Float[Array, "*batch"]
+    barrier: Float[Array, "*batch"]
     iterations: int = eqx.field(static=True)
     gains: bool = eqx.field(static=True, default=False, init=False)
 
-    def __init__(self, iterations: int = 20, *, tolerance: Any = 1e-4, barrier: Any = 1e-3):
+    def __init__(self, iterations: int = 20, *, tolerance: ArrayLike = 1e-4, barrier: ArrayLike = 1e-3):
         self.iterations = iterations
         self.tolerance, self.barrier = jnp.asarray(tolerance, float), jnp.asarray(barrier, float)
 
@@ -133,10 +136,10 @@ class ModelPredictive(AbstractSampledPart):
 
     problem: Problem
     solver: AbstractReplanner
-    period: Any
-    delay: Any
+    period: Float[Array, "*batch"]
+    delay: Float[Array, "*batch"]
     #: `(t, x, u) -> efforts (nv,)`
-    efforts: Any
+    efforts: Callable[[Scalar, Float[Array, " nx"], Float[Array, " nu"]], Effort]
     intervals: int = eqx.field(static=True)
     feedback: bool = eqx.field(static=True)
     predicts: bool = eqx.field(static=True)
@@ -147,9 +150,9 @@ class ModelPredictive(AbstractSampledPart):
         *,
         intervals: int = 30,
         solver: AbstractReplanner | None = None,
-        delay: Any = 0.0,
+        delay: ArrayLike = 0.0,
         feedback: bool = False,
-        efforts: Callable[..., Any] | None = None,
+        efforts: Callable[[Scalar, Float[Array, " nx"], Float[Array, " nu"]], Effort] | None = None,
     ):
         """Arguments:
 
@@ -224,7 +227,7 @@ class _LinearEfforts(eqx.Module):
     """Efforts linear in the controls."""
 
     #: `(nv, nu)`
-    inputs: Any
+    inputs: Float[Array, "*batch nv nu"]
 
     def __call__(self, t, x, u):
         return self.inputs @ u
@@ -241,7 +244,7 @@ class _ShiftedDynamics(AbstractDynamics):
     control_names: tuple[str, ...] = eqx.field(static=True)
     dynamics: AbstractDynamics
     #: s
-    start: Any
+    start: Float[Array, "*batch"]
 
     def rate(self, t, x, u):
         return self.dynamics.rate(t + self.start, x, u)
@@ -250,8 +253,8 @@ class _ShiftedDynamics(AbstractDynamics):
 class _ShiftedFunction(eqx.Module):
     """A function of time and other arguments, whose time is measured from `start` (s)."""
 
-    function: Any
-    start: Any
+    function: Callable[..., ArrayLike]
+    start: Float[Array, "*batch"]
 
     def __call__(self, t, *rest):
         return self.function(t + self.start, *rest)

@@ -6,8 +6,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import PRNGKeyArray
 
-from jaxdyn._types import Array, Float, Int
+from jaxdyn._types import Array, Float, Int, PyTree
 from jaxdyn.trajopt.interior_point import solve
 from jaxdyn.trajopt.problem import Guess, Problem, Solution, SolveStatus
 
@@ -27,7 +29,7 @@ class MultiStart(eqx.Module):
 
 
 def draw_guesses(
-    problem: Problem, key: Any, count: int, *, spread: Any = 1.0, push: Any = 1.0, points: int = 5
+    problem: Problem, key: PRNGKeyArray, count: int, *, spread: ArrayLike = 1.0, push: ArrayLike = 1.0, points: int = 5
 ) -> Guess:
     """Random guesses about the guess of the problem, `count` of them along a leading axis.
 
@@ -74,7 +76,7 @@ def multi_start(
 
 @eqx.filter_jit
 def _solve_all(problem: Problem, guesses: Guess, method, batch: int | None, options) -> MultiStart:
-    rest: list[Any] = []
+    rest: list[PyTree] = []
 
     def one(guess: Guess):
         found = method(problem.with_guess(guess), **options)

@@ -16,12 +16,13 @@ Todorov 2004; Mayne 1966.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn._types import Array
 from jaxdyn.trajopt.ilqr._backward_pass import Gains, solve_bounded
 from jaxdyn.trajopt.ilqr._shooting_form import free_states
 from jaxdyn.trajopt.ilqr._stage import (
@@ -44,14 +45,28 @@ _STEPS = 11
 _MAX_REGULAR = 1e8
 
 
+class ILQRProgress(NamedTuple):
+    """Argument of the callback `progress` at each iteration."""
+
+    iteration: Array
+    #: augmented Lagrangian
+    cost: Array
+    violation: Array
+    #: predicted decrease of the cost, relative to `1 + |cost|`
+    optimality: Array
+    gap: Array
+    penalty: Array
+    step: Array
+
+
 class Options(NamedTuple):
     """Parameters of the method, and the callback for its progress."""
 
-    tolerance: Any
-    penalty: Any
-    growth: Any
-    max_iterations: Any
-    progress: Callable[..., Any] | None
+    tolerance: Array
+    penalty: Array
+    growth: Array
+    max_iterations: int | Array
+    progress: Callable[[ILQRProgress], None] | None
     #: whether second derivatives of the dynamics are included
     exact: bool = False
 
@@ -59,36 +74,22 @@ class Options(NamedTuple):
 class Iterate(NamedTuple):
     """State of the method between iterations."""
 
-    x: Any
-    u: Any
+    x: Array
+    u: Array
     #: at the ends of intervals, `(N, nx)`
-    costate: Any
+    costate: Array
     #: active set: -1 or 1 for controls at their lower or upper limit
-    held: Any
+    held: Array
     multipliers: Multipliers
-    regular: Any
+    regular: Array
     #: tolerance of the current augmented problem
-    aim: Any
+    aim: Array
     #: constraint violation at the last update of the multipliers
-    violation: Any
-    optimality: Any
-    status: Any
-    count: Any
+    violation: Array
+    optimality: Array
+    status: Array
+    count: Array
     gains: Gains
-
-
-class ILQRProgress(NamedTuple):
-    """Argument of the callback `progress` at each iteration."""
-
-    iteration: Any
-    #: augmented Lagrangian
-    cost: Any
-    violation: Any
-    #: predicted decrease of the cost, relative to `1 + |cost|`
-    optimality: Any
-    gap: Any
-    penalty: Any
-    step: Any
 
 
 def times_of(problem: Problem, intervals: int):
@@ -124,15 +125,18 @@ def _largest(*arrays):
     return jnp.max(jnp.stack([jnp.max(jnp.abs(a), initial=0) for a in arrays]))
 
 
-def expand_trajectory(problem: Problem, options: Options, s: Iterate):
-    """Expansions of all intervals and of the end about an iterate, and the gaps of the dynamics."""
+def expand_trajectory(problem: Problem, s: Iterate, *, exact: bool):
+    """Expansions of all intervals and of the end about an iterate, and the gaps of the dynamics.
+
+    With second derivatives of the dynamics if `exact`.
+    """
     t, h = times_of(problem, s.u.shape[0])
     m = s.multipliers
-    costate = s.costate if options.exact else None
+    costate = s.costate if exact else None
     stages = jax.vmap(lambda t, x, u, y, p: expand(problem, t, h, x, u, y, m.penalty, p))(
         t, s.x[:-1], s.u, m.inner, costate
     )
-    end = expand_end(problem, problem.duration, s.x[-1], s.u[-1], m.end, m.penalty, options.exact)
+    end = expand_end(problem, problem.duration, s.x[-1], s.u[-1], m.end, m.penalty, exact)
     return stages, end, stages.next - s.x[1:]
 
 
@@ -241,18 +245,18 @@ def _gap_weights(costate, slope, gaps):
 class _Trial(NamedTuple):
     """Step of one iteration, and the values at its start."""
 
-    x: Any
-    u: Any
-    length: Any
-    bad: Any
-    cost: Any
-    gap: Any
-    violation: Any
-    optimality: Any
+    x: Array
+    u: Array
+    length: Array
+    bad: Array
+    cost: Array
+    gap: Array
+    violation: Array
+    optimality: Array
 
 
 def _iterate(problem: Problem, options: Options, s: Iterate) -> Iterate:
-    stages, end, gaps = expand_trajectory(problem, options, s)
+    stages, end, gaps = expand_trajectory(problem, s, exact=options.exact)
     gains, line, held = _solve_subproblem(problem, options, s, stages, end, gaps)
     cost = jnp.sum(stages.cost) + end.cost
     weight = _gap_weights(line.costate, line.slope, gaps)

@@ -7,13 +7,14 @@ box-DDP (Tassa, Mansard and Todorov 2014) each interval determines its active se
 misleads where a guess has gaps.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve
 
+from jaxdyn._types import Array
 from jaxdyn.trajopt.ilqr._stage import Expansion
 
 _PASSES = 12
@@ -22,27 +23,27 @@ _PASSES = 12
 class Gains(NamedTuple):
     """Gains `du = feedforward + feedback dx` of each interval, and the cost-to-go."""
 
-    feedforward: Any
-    feedback: Any
+    feedforward: Array
+    feedback: Array
     #: gradient and Hessian of the cost-to-go at the starts of intervals
-    costate: Any
-    curvature: Any
+    costate: Array
+    curvature: Array
     #: whether the Hessian with respect to the controls was not positive definite somewhere
-    bad: Any
+    bad: Array
 
 
 class Line(NamedTuple):
     """The full step in the linear model."""
 
     #: directional derivative of the cost
-    slope: Any
+    slope: Array
     #: costates after the step at the ends of intervals, `(N, nx)`
-    costate: Any
+    costate: Array
     #: gradient with respect to the controls after the step, `(N, nu)`
-    pull: Any
+    pull: Array
     #: changes of states, `(N + 1, nx)`, and controls
-    dx: Any
-    du: Any
+    dx: Array
+    du: Array
 
 
 def total_hessian(e: Expansion):
@@ -130,7 +131,7 @@ def start_step(gains: Gains, free, given, regular):
     return given.at[free].set(jnp.where(worse, 0, step)), worse
 
 
-def solve_bounded(stages: Expansion, end: Expansion, gaps, room, held, regular, free=()) -> tuple[Gains, Line, Any]:
+def solve_bounded(stages: Expansion, end: Expansion, gaps, room, held, regular, free=()) -> tuple[Gains, Line, Array]:
     """Gains, step and active set of the subproblem under control limits, from a guess `held` of the active set.
 
     `free` are the indices of the states that are free at the start.

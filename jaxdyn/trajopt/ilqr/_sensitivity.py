@@ -42,8 +42,7 @@ def optimise(problem: Problem, options: Options, x, u, multipliers: Multipliers 
 def newton_step(problem: Problem, still: Problem, s: Iterate):
     """States and controls after one Newton step for a problem, with the matrix of the constant problem `still`."""
     m, b = s.multipliers, problem.bounds
-    exact = Options(None, None, None, None, None, True)
-    stages, end, _ = jax.lax.stop_gradient(expand_trajectory(still, exact, s))
+    stages, end, _ = jax.lax.stop_gradient(expand_trajectory(still, s, exact=True))
     pull, gaps, miss, end_pull, end_miss = _conditions(problem, s)
     slopes, end_slopes = jax.lax.stop_gradient(_row_slopes(still, s))
     # the recursion finds costates, not their changes

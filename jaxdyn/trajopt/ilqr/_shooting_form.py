@@ -10,7 +10,6 @@ either is solved as it is.
 """
 
 import dataclasses
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,16 +17,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ModelError
+from jaxdyn._types import Array, Float
 from jaxdyn.trajopt.problem import (
     AbstractConstrainedDynamics,
     AbstractDynamics,
     Boundary,
     Bounds,
+    CouplingFunction,
+    FinalFunction,
     Guess,
     PathConstraint,
+    PointFunction,
     Problem,
     Residual,
     Solution,
+    StateFunction,
 )
 
 
@@ -42,7 +46,7 @@ class _AugmentedLayout(eqx.Module):
     def state(self, y):
         return y[..., : self.nx]
 
-    def control(self, y, w):
+    def control(self, y, w) -> Array:
         return y[..., self.nx : self.nx + self.nu] if self.rated else w
 
     def scale(self, y):
@@ -67,7 +71,7 @@ class _AugmentedDynamics(AbstractDynamics):
 class _AugmentedFunction(eqx.Module):
     """A function `(t, x, u)` of the problem as a function of `(s, y, w)`; multiplied by dt/ds if `weighted`."""
 
-    function: Any
+    function: PointFunction
     parts: _AugmentedLayout
     weighted: bool = eqx.field(static=True)
 
@@ -80,7 +84,7 @@ class _AugmentedFunction(eqx.Module):
 class _AugmentedFinal(eqx.Module):
     """A terminal cost `(T, x)` as a function of y."""
 
-    function: Any
+    function: FinalFunction
     parts: _AugmentedLayout
 
     def __call__(self, t, y):
@@ -90,10 +94,10 @@ class _AugmentedFinal(eqx.Module):
 class _AugmentedEnds(eqx.Module):
     """Terminal conditions: of the state, of controls that are states, and of the coupling with a given start."""
 
-    end: Any
-    control: Any
-    coupling: Any
-    start: Any
+    end: StateFunction | None
+    control: StateFunction | None
+    coupling: CouplingFunction | None
+    start: Float[Array, "*batch nx"]
     parts: _AugmentedLayout
 
     def __call__(self, y):

@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.typing import ArrayLike
 
+from jaxdyn._types import Array
 from jaxdyn.trajopt.ilqr._algorithm import Iterate, Options, rollout, start_iterate, times_of, violations
 from jaxdyn.trajopt.ilqr._sensitivity import newton_step
 from jaxdyn.trajopt.ilqr._shooting_form import (
@@ -37,44 +39,44 @@ class ShootingProgress(NamedTuple):
     """Argument of the callback `progress` after each outer iteration."""
 
     #: steps of the optimiser so far
-    iteration: Any
+    iteration: Array
     #: augmented Lagrangian
-    cost: Any
-    violation: Any
+    cost: Array
+    violation: Array
     #: largest entry of the projected gradient
-    slope: Any
-    penalty: Any
+    slope: Array
+    penalty: Array
 
 
 class _Unknowns(NamedTuple):
     """Decision variables."""
 
     #: `(N, nu)`
-    u: Any
+    u: Array
     #: states that are free at the start
-    start: Any
+    start: Array
 
 
 class _Shot(NamedTuple):
     unknowns: _Unknowns
     multipliers: Multipliers
-    slope: Any
-    violation: Any
-    count: Any
-    status: Any
+    slope: Array
+    violation: Array
+    count: Array
+    status: Array
 
 
 def single_shooting(
     problem: Problem,
     *,
     intervals: int = 100,
-    optimiser: Any = None,
+    optimiser: optax.GradientTransformation | None = None,
     steps: int = 200,
     rounds: int = 10,
-    tolerance: Any = 1e-4,
-    penalty: Any = 10.0,
-    growth: Any = 10.0,
-    progress: bool | Callable[[ShootingProgress], Any] = False,
+    tolerance: ArrayLike = 1e-4,
+    penalty: ArrayLike = 10.0,
+    growth: ArrayLike = 10.0,
+    progress: bool | Callable[[ShootingProgress], object] = False,
     throw: bool = False,
 ) -> Solution:
     """Solves an optimal control problem over its controls, held over equal intervals, by gradients of the rollout.

@@ -1,12 +1,12 @@
 """Entry point of iterative LQR: from a problem to its solution."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
@@ -34,13 +34,13 @@ def ilqr(
     *,
     intervals: int = 100,
     feasible_start: bool = False,
-    tolerance: Any = None,
-    penalty: Any = 1e4,
-    growth: Any = 10.0,
+    tolerance: ArrayLike | None = None,
+    penalty: ArrayLike = 1e4,
+    growth: ArrayLike = 10.0,
     second_order: bool = False,
     max_iterations: int = 500,
     multipliers: Multipliers | None = None,
-    progress: bool | Callable[[ILQRProgress], Any] = False,
+    progress: bool | Callable[[ILQRProgress], object] = False,
     throw: bool = False,
 ) -> Solution:
     """Solves an optimal control problem by iterative LQR, with controls held over equal intervals.

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxdyn._types import Array
 from jaxdyn.trajopt.problem import AbstractImplicit, Problem
 from jaxdyn.trajopt.transcription import path_limits, path_rows
 
@@ -23,21 +24,22 @@ _WEIGHTS = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 class Multipliers(NamedTuple):
     """Multipliers of the rows at the starts of intervals `(N, rows)` and at the end, and the penalty."""
 
-    inner: Any
-    end: Any
-    penalty: Any
+    inner: Array
+    end: Array
+    penalty: Array
 
 
 class Expansion(NamedTuple):
     """Value, gradient and Hessian of a cost in z, and the Jacobian of the next state."""
 
-    cost: Any
-    gradient: Any
-    hessian: Any
-    next: Any
+    cost: Array
+    gradient: Array
+    hessian: Array
+    next: Array
+    #: None at the end
     jacobian: Any
     #: contribution of second derivatives of dynamics and constraints to the Hessian, or None
-    bend: Any = None
+    bend: Array | None = None
 
 
 def step_points(problem: Problem, t, h, x, u, push=None):

@@ -8,11 +8,12 @@ at a feasible point the regularisation grows. Both are iterations of the same lo
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from jaxdyn._types import PyTree
 from jaxdyn.trajopt.interior_point._barrier import (
     Direction,
     Errors,
@@ -305,7 +306,7 @@ class _Trial(NamedTuple):
     augments_filter: jax.Array
 
 
-def _line_search(program: Program, limits, loop: LoopState, at, f, direction: Direction) -> tuple[_Trial, Any]:
+def _line_search(program: Program, limits, loop: LoopState, at, f, direction: Direction) -> tuple[_Trial, PyTree]:
     """Backtracking until the filter accepts a step, with a second-order correction after the first rejection."""
     it, mu, (now, d) = loop.it, loop.mu, at
     before = constraint_violation(limits, it, now), barrier_function(limits, it, now.cost, mu)

@@ -6,15 +6,17 @@ evaluated once for both, and the initial conditions use the first node.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from jaxdyn._types import Array, PyTree
 from jaxdyn.trajopt.transcription import END, START
 
 
-def evaluate_all(f: Callable[..., Any], inner: dict[str, Any], start) -> tuple[dict[str, Any], Any]:
+def evaluate_all(
+    f: Callable[[PyTree], PyTree], inner: dict[str, PyTree], start: PyTree
+) -> tuple[dict[str, PyTree], PyTree]:
     """f at the points of the intervals, by name, and at the start (None without a point there)."""
     n, shared, others = _sizes(inner)
     out = jax.vmap(f)(_gather(inner, start))
@@ -24,7 +26,9 @@ def evaluate_all(f: Callable[..., Any], inner: dict[str, Any], start) -> tuple[d
     return values, None if start is None else jax.tree.map(lambda y: y[0 if shared else -1], out)
 
 
-def weighted_hessians(hessian: Callable[..., Any], linearisations, weights) -> tuple[dict[str, Any], Any, Any]:
+def weighted_hessians(
+    hessian: Callable[[PyTree, PyTree], Array], linearisations, weights
+) -> tuple[dict[str, Array], Array | None, Array | None]:
     """`hessian(linearisation, weight)` at the points of the intervals, at the start and at the end.
 
     The weights of both intervals at a shared node are added. The Hessian of a shared node belongs to the interval that
@@ -42,14 +46,14 @@ def weighted_hessians(hessian: Callable[..., Any], linearisations, weights) -> t
     return hessians, None if start is None else out[-1], None
 
 
-def _sizes(inner: dict[str, Any]) -> tuple[int, bool, list[str]]:
+def _sizes(inner: dict[str, PyTree]) -> tuple[int, bool, list[str]]:
     """Number of intervals, whether intervals share nodes, and the names of the points that are not shared."""
     shared = {START, END} <= inner.keys()
     n = jax.tree.leaves(inner)[0].shape[0]
     return n, shared, sorted(name for name in inner if not (shared and name in (START, END)))
 
 
-def _gather(inner: dict[str, Any], start):
+def _gather(inner: dict[str, PyTree], start):
     """One batch: the shared nodes, the other points name by name, the start unless it is a shared node."""
     _, shared, others = _sizes(inner)
     parts = [inner[START], jax.tree.map(lambda x: x[-1:], inner[END])] if shared else []

@@ -6,7 +6,7 @@ IPOPT receives values, first and second derivatives of a `Program`, sparse by in
 import dataclasses
 import time
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxdyn._errors import JaxdynError, ModelError
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.trajopt.interior_point._lagrangian import Bounded, Multipliers
 from jaxdyn.trajopt.interior_point._program import Program
 from jaxdyn.trajopt.interior_point._solve import program_of, solution_of
@@ -40,7 +40,7 @@ def ipopt(
     mesh: Float[Array, " nodes"] | None = None,
     tolerance: float = 1e-8,
     max_iterations: int = 300,
-    options: dict[str, Any] | None = None,
+    options: dict[str, str | int | float] | None = None,
     throw: bool = False,
 ) -> Solution:
     """Solves an optimal control problem by IPOPT, with the transcription and from the guess of `solve`.
@@ -81,7 +81,7 @@ def ipopt(
     callbacks.derivatives(start)
     callbacks.hessian(start, np.zeros(sparse.limits[0].size), 1.0, np.zeros(len(sparse.hessian[0])))
     compiled = time.perf_counter()
-    log: list[tuple[Any, ...]] = []
+    log: list[tuple[float, ...]] = []
     nlp = library.Problem(
         start.size,
         *callbacks.bounds,
@@ -195,7 +195,7 @@ class _Callbacks:
         low, high = program.limits()
         flat = lambda r: np.concatenate([np.ravel(r.s), np.ravel(r.m)]).astype(float)
         self.bounds = flat(low), flat(high)
-        self._at: tuple[bytes, Any] = (b"", None)
+        self._at: tuple[bytes, PyTree] = (b"", None)
 
     def derivatives(self, w):
         """Values and first derivatives at a point, cached for the next call at the same point."""

@@ -18,13 +18,14 @@ whether the solution is a minimum.
 Recursion: Rao, Wright and Rawlings, JOTA 99(3), 1998; the border: Jorgensen, Rawlings and Jorgensen 2004.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._numerics import kernel
+from jaxdyn._types import Array
 from jaxdyn.trajopt.interior_point._small_matrices import (
     inverse,
     inverse_kernel,
@@ -95,7 +96,7 @@ class Factors(NamedTuple):
     dense: jax.Array
 
 
-def factorise(shape: Shape, blocks: Blocks, regularisation, dual) -> tuple[Factors, Any]:
+def factorise(shape: Shape, blocks: Blocks, regularisation, dual) -> tuple[Factors, Array]:
     """Factors of the KKT matrix with regularised diagonals, and whether its inertia is correct.
 
     `regularisation` is added to the diagonal of H, `-dual` to the diagonal of the ends' multipliers. The inertia is

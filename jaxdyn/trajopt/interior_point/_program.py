@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -175,7 +175,7 @@ class Program(eqx.Module):
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         return PointValues(*(y.reshape(shape) for y, shape in zip(jnp.split(value, ends), shapes, strict=True)))
 
-    def interval_points(self, at, z, field: Callable) -> tuple[dict[str, Any], dict[str, PointValues]]:
+    def interval_points(self, at, z, field: Callable) -> tuple[dict[str, Array], dict[str, PointValues]]:
         """Evaluation points of one interval at `z = (s, m, s')` by name, and the values that these depend on.
 
         `field(name, p)` returns the values at a point as a vector.
@@ -233,7 +233,7 @@ class Program(eqx.Module):
         s = node_guess(self.problem, self.layout, self.mesh)
         return s, jax.vmap(lambda at: self.transcription.inner_guess(self.problem, self.layout, at))(self.intervals)
 
-    def points(self, s, m) -> tuple[dict[str, Any], Any]:
+    def points(self, s, m) -> tuple[dict[str, Array], Array | None]:
         """All evaluation points: of the intervals by name, `(N, p)`, and of the initial conditions or None."""
         field = _refuse if self.transcription.has_explicit_points else lambda name, p: self.point(p)
         inner = jax.vmap(lambda at, z: self.interval_points(at, z, field)[0])(self.intervals, interval_variables(s, m))

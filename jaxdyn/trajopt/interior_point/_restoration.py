@@ -12,11 +12,12 @@ Waechter and Biegler 2006, section 3.3. They relax all equations; here only the 
 the equations of the intervals can be satisfied for any controls.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from jaxdyn._types import Array
 from jaxdyn.trajopt.interior_point._barrier import Iterate, Side, map_bounded
 from jaxdyn.trajopt.interior_point._kkt import Blocks
 from jaxdyn.trajopt.interior_point._lagrangian import FirstDerivatives, Multipliers, Values
@@ -70,7 +71,7 @@ def restoration_derivatives(r: Restoration, s, m, values: Values, d: FirstDeriva
     )
 
 
-def restoration_multipliers(r: Restoration, values: Values, w: Multipliers, scale) -> tuple[Multipliers, Any]:
+def restoration_multipliers(r: Restoration, values: Values, w: Multipliers, scale) -> tuple[Multipliers, Array]:
     """Multipliers and scale of the cost with which the original blocks enter the problem that is being solved."""
     return w._replace(bN=jnp.where(r.is_active, r.weight * values.bN, w.bN)), jnp.where(r.is_active, 0, scale)
 

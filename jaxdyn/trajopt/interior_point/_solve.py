@@ -1,15 +1,15 @@
 """`solve`: direct transcription and the interior-point method."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ShapeError
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.trajopt.interior_point._algorithm import LoopState, Progress
 from jaxdyn.trajopt.interior_point._barrier import total_error
 from jaxdyn.trajopt.interior_point._program import Program
@@ -32,10 +32,10 @@ def solve(
     transcription: AbstractTranscription | None = None,
     intervals: int = 40,
     mesh: Float[Array, " nodes"] | None = None,
-    tolerance: Any = None,
+    tolerance: ArrayLike | None = None,
     max_iterations: int = 300,
-    barrier: Any = 0.1,
-    progress: bool | Callable[[Progress], Any] = False,
+    barrier: ArrayLike = 0.1,
+    progress: bool | Callable[[Progress], object] = False,
     throw: bool = False,
 ) -> Solution:
     """Solves an optimal control problem by direct transcription and a primal-dual interior-point method.
@@ -86,7 +86,9 @@ def solve(
     return run_compiled(_solution, (args, (max_iterations, show)), throw)
 
 
-def program_of(problem: Problem, transcription: AbstractTranscription | None, intervals: int, mesh: Any) -> Program:
+def program_of(
+    problem: Problem, transcription: AbstractTranscription | None, intervals: int, mesh: Float[Array, " nodes"] | None
+) -> Program:
     """The nonlinear program of a problem on equal intervals, or on a mesh."""
     problem = _as_arrays(problem)
     mesh = jnp.asarray(np.linspace(0, 1, intervals + 1) if mesh is None else mesh, problem.dtype)
@@ -95,7 +97,7 @@ def program_of(problem: Problem, transcription: AbstractTranscription | None, in
     return Program(problem, HermiteSimpson() if transcription is None else transcription, mesh)
 
 
-def _as_arrays(tree: Any) -> Any:
+def _as_arrays(tree: PyTree) -> PyTree:
     return jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, tree)
 
 
@@ -140,7 +142,7 @@ class TranscriptionDetails(eqx.Module):
     #: None for solutions of `ipopt`
     loop: LoopState | None
     #: controls in the middle of the intervals, `(N, nu)`
-    middle: Any
+    middle: Float[Array, "*batch intervals nu"]
 
 
 def constraint_residuals(program: Program, values) -> tuple[Residual, ...]:

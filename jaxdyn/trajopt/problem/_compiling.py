@@ -4,19 +4,19 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
+from jaxdyn._types import PyTree
 from jaxdyn.trajopt.problem._solution import Solution, SolveStatus
 
 _UNSOLVED = "the trajectory is not optimal; solve without throw=True and read its status, violations and residuals"
 
 
-def run_compiled(method: Callable[..., Solution], arguments: Any, throw: bool) -> Solution:
+def run_compiled(method: Callable[..., Solution], arguments: PyTree, throw: bool) -> Solution:
     """`method(arguments)`, compiled, with the seconds of compilation and execution.
 
     Inside of a transformation the call becomes part of the surrounding program. With `throw` a problem that is not
@@ -53,7 +53,7 @@ def _compile(method, treedef, shapes, static, static_treedef):
     """The compiled program, the seconds of its compilation, and the structure of its result."""
     start = time.perf_counter()
     structure = jax.tree.unflatten(static_treedef, static)
-    out: list[Any] = []
+    out: list[PyTree] = []
 
     def run(*leaves):
         solution = method(eqx.combine(jax.tree.unflatten(treedef, leaves), structure))

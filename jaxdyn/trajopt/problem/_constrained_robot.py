@@ -1,6 +1,6 @@
 """Robots with constraints, whose motion and constraint forces are optimised together."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -78,9 +78,9 @@ class ConstrainedRobot(AbstractConstrainedDynamics, AbstractImplicit):
     def __init__(
         self,
         model: Model,
-        constraints: Any,
+        constraints: AbstractConstraint | Sequence[AbstractConstraint],
         actuated: tuple[str, ...] | None = None,
-        at: Any = None,
+        at: Float[Array, " nq"] | None = None,
         rank: int | None = None,
     ):
         """Arguments:
@@ -158,7 +158,7 @@ class ConstrainedRobot(AbstractConstrainedDynamics, AbstractImplicit):
         return Constrained(jnp.concatenate([at.v, a]), forces, invariants, correction)
 
 
-def _basis(model: Model, constraints, q, rank: int | None) -> Any:
+def _basis(model: Model, constraints, q, rank: int | None) -> Float[Array, "rank rows"]:
     """Basis of the row space of the Jacobian: all rows, or left singular vectors; without derivatives."""
     rows = holonomic_rows(model, constraints).size
     all_rows = jnp.eye(rows, dtype=model.dtype)

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree, Scalar
 from jaxdyn.dynamics import FreeMotion, rnea
 from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Limits, Model
@@ -31,7 +31,7 @@ class AbstractDynamics(eqx.Module):
     control_names: eqx.AbstractVar[tuple[str, ...]]
 
     @abc.abstractmethod
-    def rate(self, t, x, u) -> Any:
+    def rate(self, t, x, u) -> Float[Array, " nx"]:
         """The time derivative `(nx,)` of the state x at time t (s) under controls u."""
 
     @property
@@ -61,11 +61,11 @@ class AbstractImplicit(eqx.Module):
         """True if residual and outcome are affine in (u, y), as in mechanics; otherwise the rate is differentiated."""
 
     @abc.abstractmethod
-    def unknowns(self, t, x, u) -> Any:
+    def unknowns(self, t, x, u) -> Float[Array, " n"]:
         """The solution y `(n,)`."""
 
     @abc.abstractmethod
-    def implicit(self, t, x, u, y) -> tuple[Any, Any]:
+    def implicit(self, t, x, u, y) -> "tuple[Array | Constrained, Array]":
         """The outcome, a rate or a `Constrained`, and the residual `(n,)` for any y; `d residual/dy` is regular."""
 
 
@@ -93,10 +93,12 @@ class VectorField(AbstractDynamics):
     ```
     """
 
-    function: Callable[..., Any] = eqx.field(converter=as_function)
+    function: Callable[[Scalar, Float[Array, " nx"], Float[Array, " nu"], PyTree], Float[Array, " nx"]] = eqx.field(
+        converter=as_function
+    )
     state_names: tuple[str, ...] = eqx.field(static=True)
     control_names: tuple[str, ...] = eqx.field(static=True)
-    parameters: Any = None
+    parameters: PyTree = None
 
     def rate(self, t, x, u):
         return jnp.asarray(self.function(t, x, u, self.parameters))

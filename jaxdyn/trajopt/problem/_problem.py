@@ -1,89 +1,22 @@
 """The description of an optimal control problem, common to all methods."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn._numerics import as_function
 from jaxdyn._types import Array, Float
 from jaxdyn.model import Model
 from jaxdyn.simulation import System
+from jaxdyn.trajopt.problem._boundary import Boundary, BoundaryLike, as_boundary
 from jaxdyn.trajopt.problem._dynamics import AbstractDynamics, Robot, limits_of
-
-
-class Boundary(eqx.Module):
-    """Boundary conditions of the states, or controls, at one end: fixed components, and functions that vanish.
-
-    `Problem` makes boundaries from states, `partial(values, components)` and functions.
-
-    ```python
-    import jax.numpy as jnp
-
-    from jaxdyn.trajopt import Boundary
-
-    # a fixed position, and a given kinetic energy
-    end = Boundary(jnp.array([1.0, 0.0]), (True, False), lambda x: x[1] ** 2 - 4.0)
-    assert jnp.allclose(end.residual(jnp.array([1.5, 2.0])), jnp.array([0.5, 0.0]))
-    ```
-    """
-
-    #: `(n,)`, arbitrary for free components
-    value: Float[Array, "*batch n"]
-    #: whether a component is fixed
-    fixed: tuple[bool, ...] = eqx.field(static=True)
-    #: `condition(x) -> (rows,)`, zero at the boundary; or None
-    condition: Callable[..., Any] | None = None
-
-    @property
-    def is_free(self) -> bool:
-        """True without any condition."""
-        return not any(self.fixed) and self.condition is None
-
-    @property
-    def rows(self) -> list[int]:
-        """Indices of the fixed components."""
-        return [k for k, f in enumerate(self.fixed) if f]
-
-    def residual(self, x) -> Float[Array, " rows"]:
-        """Residual at the states, or controls, x: fixed components first, then the condition."""
-        rows = np.array(self.rows, int)
-        fixed = x[rows] - self.value[rows].astype(x.dtype)
-        if self.condition is None:
-            return fixed
-        return jnp.concatenate([fixed, jnp.atleast_1d(self.condition(x)).astype(x.dtype)])
-
-
-def partial(value, components: Sequence[int]) -> "_Partial":
-    """A boundary condition on some components of the state, or of the controls.
-
-    Arguments:
-
-    * `value`: values `(n,)` of the components.
-    * `components`: their n indices.
-
-    Returns a value for the arguments `start`, `end`, `start_control` and `end_control` of `Problem`.
-
-    ```python
-    import jax.numpy as jnp
-
-    from jaxdyn.trajopt import Problem, VectorField, partial
-
-    field = VectorField(lambda t, x, u, p: jnp.stack([x[1], u[0]]), ("position", "velocity"), ("force",))
-    problem = Problem(field, 1.0, start=jnp.zeros(2), end=partial([3.0], [1]))  # any position, velocity 3
-    assert problem.end.fixed == (False, True)
-    ```
-    """
-    return _Partial(jnp.asarray(value, float), tuple(int(k) for k in components))
-
-
-class _Partial(eqx.Module):
-    value: Any
-    components: tuple[int, ...] = eqx.field(static=True)
+from jaxdyn.trajopt.problem._signatures import CouplingFunction, FinalFunction, PointFunction
 
 
 class Bounds(eqx.Module):
@@ -152,9 +85,9 @@ class PathConstraint(eqx.Module):
     #: appears in messages
     name: str = eqx.field(static=True)
     #: `(t, x, u) -> (rows,)` or a number
-    function: Callable[..., Any] = eqx.field(converter=as_function)
-    lower: Any = -np.inf
-    upper: Any = np.inf
+    function: PointFunction = eqx.field(converter=as_function)
+    lower: ArrayLike = -np.inf
+    upper: ArrayLike = np.inf
 
     def rows(self, t, x, u):
         """The values of the function, `(rows,)`."""
@@ -182,7 +115,7 @@ class Guess(eqx.Module):
     #: `(points, nu)`
     u: Float[Array, "*batch points nu"]
     #: s; None for the duration of the problem
-    duration: Any = None
+    duration: ArrayLike | None = None
 
     def at(self, s):
         """States `(n, nx)` and controls `(n, nu)` at fractions s `(n,)` of the horizon."""
@@ -232,13 +165,13 @@ class Problem(eqx.Module):
     start_control: Boundary
     end_control: Boundary
     #: `(t, x, u) -> number`, or None
-    running: Callable[..., Any] | None
+    running: PointFunction | None
     #: `(T, x) -> number`, or None
-    final: Callable[..., Any] | None
+    final: FinalFunction | None
     bounds: Bounds
     path: tuple[PathConstraint, ...]
     #: `(x0, xT) -> (rows,)`, zero at a solution: for periodic motions; or None
-    coupling: Callable[..., Any] | None
+    coupling: CouplingFunction | None
     #: bounds of a free horizon, s
     duration_range: Float[Array, "*batch 2"]
     guess: Guess
@@ -247,19 +180,19 @@ class Problem(eqx.Module):
     def __init__(
         self,
         dynamics: AbstractDynamics | Model | System,
-        duration: Any,
+        duration: ArrayLike,
         *,
-        start: Any = None,
-        end: Any = None,
-        start_control: Any = None,
-        end_control: Any = None,
-        running: Callable[..., Any] | None = None,
-        final: Callable[..., Any] | None = None,
+        start: BoundaryLike = None,
+        end: BoundaryLike = None,
+        start_control: BoundaryLike = None,
+        end_control: BoundaryLike = None,
+        running: PointFunction | None = None,
+        final: FinalFunction | None = None,
         bounds: Bounds | None = None,
         path: Sequence[PathConstraint] = (),
-        coupling: Callable[..., Any] | None = None,
+        coupling: CouplingFunction | None = None,
         free_duration: bool = False,
-        duration_range: Any = None,
+        duration_range: ArrayLike | None = None,
         guess: Guess | None = None,
     ):
         """Arguments:
@@ -280,9 +213,9 @@ class Problem(eqx.Module):
         self.dynamics = Robot(dynamics) if isinstance(dynamics, Model | System) else dynamics
         self.duration = jnp.asarray(duration, float) if isinstance(duration, int | float) else jnp.asarray(duration)
         nx, nu, dtype = self.dynamics.nx, self.dynamics.nu, self.duration.dtype
-        self.start, self.end = (_as_boundary(n, b, nx, dtype) for n, b in (("start", start), ("end", end)))
-        self.start_control = _as_boundary("start_control", start_control, nu, dtype)
-        self.end_control = _as_boundary("end_control", end_control, nu, dtype)
+        self.start, self.end = (as_boundary(n, b, nx, dtype) for n, b in (("start", start), ("end", end)))
+        self.start_control = as_boundary("start_control", start_control, nu, dtype)
+        self.end_control = as_boundary("end_control", end_control, nu, dtype)
         self.running, self.final, self.coupling = (
             f if f is None else as_function(f) for f in (running, final, coupling)
         )
@@ -305,7 +238,7 @@ class Problem(eqx.Module):
         return self.dynamics.nu
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
         """Floating-point type of the problem."""
         return self.duration.dtype
 
@@ -329,33 +262,6 @@ def _as_scalar(name, y, dtype):
     if y.shape != ():
         raise ShapeError(f"the {name} cost has shape {y.shape}, expected a number; sum over its entries")
     return y
-
-
-def _as_boundary(name, condition, n, dtype) -> Boundary:
-    if isinstance(condition, Boundary):
-        return condition
-    free = jnp.zeros(n, dtype)
-    if condition is None:
-        return Boundary(free, (False,) * n)
-    if isinstance(condition, _Partial):
-        if condition.value.shape != (len(condition.components),):
-            raise ShapeError(
-                f"{name}: {len(condition.components)} components, but values of shape {condition.value.shape}; "
-                "expected as many values as components"
-            )
-        at = np.array(condition.components, int)
-        return Boundary(
-            free.at[at].set(condition.value.astype(dtype)), tuple(k in condition.components for k in range(n))
-        )
-    if callable(condition) and not hasattr(condition, "shape"):
-        return Boundary(free, (False,) * n, as_function(condition))
-    value = jnp.asarray(condition, dtype)
-    if value.shape != (n,):
-        raise ShapeError(
-            f"{name} has shape {value.shape}, expected ({n},); to fix some components only use "
-            "jaxdyn.trajopt.partial(values, components)"
-        )
-    return Boundary(value, (True,) * n)
 
 
 def _full_bounds(bounds: Bounds, nx, nu, dtype) -> Bounds:

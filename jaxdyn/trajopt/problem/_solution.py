@@ -1,14 +1,14 @@
 """The result of a trajectory optimisation, common to all methods."""
 
 import enum
-from typing import Any
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ConvergenceError
-from jaxdyn._types import Array, Float, Int
+from jaxdyn._types import Array, Float, Int, PyTree, Scalar
 from jaxdyn.trajopt.problem._problem import Guess, Problem
 
 
@@ -90,7 +90,7 @@ class Solution(eqx.Module):
     #: violations, grouped by kind of constraint
     residuals: tuple[Residual, ...] = ()
     #: results of one method: multipliers, feedback gains
-    details: Any = None
+    details: PyTree = None
     #: seconds of compilation, 0 if a compiled program was reused; None inside of transformations
     compile_seconds: float | None = eqx.field(static=True, default=None)
     #: seconds of execution; None inside of transformations
@@ -144,7 +144,7 @@ _REMEDY = (
 )
 
 
-def largest_residual(residuals) -> Any:
+def largest_residual(residuals: Sequence[Residual]) -> Scalar:
     """The largest violation among all residuals."""
     parts = [jnp.max(r.amount, initial=0) for r in residuals]
     return jnp.max(jnp.stack(parts)) if parts else jnp.zeros(())

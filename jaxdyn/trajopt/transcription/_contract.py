@@ -11,7 +11,7 @@ dynamics, the running cost and the path constraints, and writes the interval fro
 
 import abc
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ModelError
+from jaxdyn._types import Array, Float, Scalar
 from jaxdyn.trajopt.problem import AbstractConstrainedDynamics, Constrained, Problem
 
 #: names of the evaluation points at the nodes, under the controls of the nodes
@@ -134,11 +135,11 @@ class AbstractTranscription(eqx.Module):
     @abc.abstractmethod
     def interval(
         self, problem: Problem, layout: "Layout", at: Interval, s, m, s1, values: dict[str, PointValues]
-    ) -> tuple[Any, Any, Any]:
+    ) -> tuple[Scalar, Float[Array, " equations"], Float[Array, " rows"]]:
         """`(cost, equations, rows)` of an interval, from the values at its evaluation points."""
 
     @abc.abstractmethod
-    def row_limits(self, problem: Problem, layout: "Layout") -> tuple[Any, Any]:
+    def row_limits(self, problem: Problem, layout: "Layout") -> tuple[Float[Array, " rows"], Float[Array, " rows"]]:
         """Lower and upper bounds of the rows."""
 
     @abc.abstractmethod
@@ -150,15 +151,15 @@ class AbstractTranscription(eqx.Module):
         """Labels of the equations, for messages."""
 
     @abc.abstractmethod
-    def inner_limits(self, problem: Problem, layout: "Layout") -> tuple[Any, Any]:
+    def inner_limits(self, problem: Problem, layout: "Layout") -> tuple[Float[Array, " inner"], Float[Array, " inner"]]:
         """Lower and upper bounds of the interval variables m."""
 
     @abc.abstractmethod
-    def inner_guess(self, problem: Problem, layout: "Layout", at: Interval) -> Any:
+    def inner_guess(self, problem: Problem, layout: "Layout", at: Interval) -> Float[Array, " inner"]:
         """First guess of the interval variables m."""
 
     @abc.abstractmethod
-    def middle_control(self, problem: Problem, layout: "Layout", s, m, s1) -> Any:
+    def middle_control(self, problem: Problem, layout: "Layout", s, m, s1) -> Float[Array, " nu"]:
         """The control in the middle of an interval."""
 
 
@@ -246,7 +247,7 @@ def evaluate_problem(problem: Problem, t, x, u) -> PointValues:
     return PointValues(rate, problem.running_cost(t, x, u), path_rows(problem, t, x, u), *rest)
 
 
-def dynamics_values(x, outcome: Any) -> tuple[Any, ...]:
+def dynamics_values(x, outcome: Array | Constrained) -> tuple[Array, ...]:
     """Rate, forces, invariants and correction of an outcome, a rate or `Constrained`; empty where there are none."""
     none = lambda: (jnp.zeros(n, x.dtype) for n in (0, 0, (x.shape[0], 0)))
     rate, *rest = outcome if isinstance(outcome, Constrained) else (outcome, *none())

@@ -2,13 +2,13 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
+from jaxdyn._types import Array, Scalar
 from jaxdyn.trajopt.problem import AbstractConstrainedDynamics
 from jaxdyn.trajopt.transcription._collocation import no_limits, row_limits
 from jaxdyn.trajopt.transcription._contract import (
@@ -58,7 +58,9 @@ class MultipleShooting(AbstractTranscription):
 
     steps: int = eqx.field(static=True, default=1)
     linear: bool = eqx.field(static=True, default=False)
-    step: Callable[..., Any] = eqx.field(converter=as_function, default=rk4)
+    step: Callable[[Callable[[Scalar, Array], Array], Scalar, Array, Scalar], Array] = eqx.field(
+        converter=as_function, default=rk4
+    )
 
     @property
     def has_explicit_points(self) -> bool:
