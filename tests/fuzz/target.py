@@ -62,3 +62,9 @@ def as_file(suffix: str, read: Callable[[Path], object]) -> Callable[[bytes], ob
             return read(path)
 
     return run
+
+
+def stored_regressions(name: str) -> Callable[[], Mapping[str, bytes]]:
+    """The function that reads the files `data/NAME_*`, which are inputs that once failed."""
+    folder = Path(__file__).with_name("data")
+    return lambda: {path.name: path.read_bytes() for path in sorted(folder.glob(f"{name}_*"))}
