@@ -14,6 +14,8 @@ Mutator = Callable[[bytes, random.Random, Sequence[bytes]], bytes]
 MAX_BYTES = 1_000_000
 #: growth of memory that is allowed by default, bytes: parsed content takes some multiple of `MAX_BYTES`
 MAX_MEMORY = 64_000_000
+#: maximal size of the inputs that mutations start from, bytes
+_MAX_BASE = 50_000
 
 
 def _no_regressions() -> Mapping[str, bytes]:
@@ -41,12 +43,16 @@ class Target:
         """The seeds, and the regressions in the order of their names, which mutations may start from too."""
         return (*self.seeds(), *(content for _, content in sorted(self.regressions().items())))
 
+    @cached_property
+    def _small(self) -> tuple[bytes, ...]:
+        return tuple(content for content in self.corpus if len(content) <= _MAX_BASE) or self.corpus
+
     def input(self, index: int, seed: int) -> bytes:
         """Input `index`: the corpus itself first, then mutations of its members."""
         if index < len(self.corpus):
             return self.corpus[index]
         rng = random.Random(f"{seed} {self.name} {index}")
-        content = rng.choice(self.corpus)
+        content = rng.choice(self._small)
         for _ in range(rng.choice((1, 1, 1, 2, 2, 4, 8))):
             content = self.mutate(content, rng, self.corpus)
         return content
