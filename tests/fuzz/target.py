@@ -2,6 +2,7 @@
 
 import random
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,8 +55,17 @@ class Target:
         rng = random.Random(f"{seed} {self.name} {index}")
         content = rng.choice(self._small)
         for _ in range(rng.choice((1, 1, 1, 2, 2, 4, 8))):
-            content = self.mutate(content, rng, self.corpus)
+            content = self._mutate_damaged(content, rng)
         return content
+
+    def _mutate_damaged(self, content: bytes, rng: random.Random) -> bytes:
+        """Mutates an input that may be damaged already, in ways that the parsers of a mutator do not expect."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self.mutate(content, rng, self.corpus)
+        except Exception:
+            return mutate_bytes(content, rng, self.corpus)
 
 
 def as_file(suffix: str, read: Callable[[Path], object]) -> Callable[[bytes], object]:

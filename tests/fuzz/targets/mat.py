@@ -54,10 +54,7 @@ def _mutate_elements(content: bytes, rng: random.Random, seeds: Sequence[bytes])
     k = rng.randrange(len(elements))
     kind, data = elements[k]
     if kind == _COMPRESSED:
-        try:
-            data = zlib.decompress(data)
-        except zlib.error:
-            return mutate_bytes(content, rng, seeds)
+        data = zlib.decompress(data)
     else:
         data = _element(kind, data)
     i = 4 * rng.randrange(len(data) // 4 + 1)
