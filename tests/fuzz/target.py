@@ -42,7 +42,11 @@ class Target:
     @cached_property
     def corpus(self) -> tuple[bytes, ...]:
         """The seeds, and the regressions in the order of their names, which mutations may start from too."""
-        return (*self.seeds(), *(content for _, content in sorted(self.regressions().items())))
+        return (*self._seeds, *(content for _, content in sorted(self.regressions().items())))
+
+    @cached_property
+    def _seeds(self) -> tuple[bytes, ...]:
+        return tuple(self.seeds())
 
     @cached_property
     def _small(self) -> tuple[bytes, ...]:
@@ -53,7 +57,7 @@ class Target:
         if index < len(self.corpus):
             return self.corpus[index]
         rng = random.Random(f"{seed} {self.name} {index}")
-        content = rng.choice(self._small)
+        content = rng.choice(self._small if rng.random() < 0.3 else self._seeds)
         for _ in range(rng.choice((1, 1, 1, 2, 2, 4, 8))):
             content = self._mutate_damaged(content, rng)
         return content

@@ -16,7 +16,7 @@ _VERSIONS = {1: ("<H", "latin-1"), 2: ("<I", "latin-1"), 3: ("<I", "utf-8")}
 _MAX_HEADER = 10_000
 _ENTRY = re.compile(
     r"""\s*(?:'|")(descr|fortran_order|shape)(?:'|")\s*:\s*
-    (?:'([^']{1,40})'|"([^"]{1,40})"|(True|False)|\(([0-9,\sL]*)\))\s*(?:,|(?=\}))""",
+    (?:'([^']{1,40})'|"([^"]{1,40})"|(True|False)|\((\s*|\s*\d+L?(?:\s*,\s*\d+L?)*\s*,?\s*)\))\s*(?:,|(?=\}))""",
     re.VERBOSE,
 )
 _DTYPE = re.compile(r"[<>=|]?[?biufcSUmM][0-9]{0,9}(\[[A-Za-z0-9]{1,8}\])?")

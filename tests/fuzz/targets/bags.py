@@ -76,25 +76,22 @@ def _mutate_database(content: bytes, rng: random.Random, seeds: Sequence[bytes])
 
 
 def _shared_pages() -> bytes:
-    """A table whose tree has the same leaf a thousand times at each of several levels."""
-    rows = ", ".join(f"({k}, 1, {k}, x'{_STATE.hex()}')" for k in range(1, 3000))
-    content = bytearray(_database(["PRAGMA page_size = 512", *_TABLES[:4], f"INSERT INTO messages VALUES {rows}"]))
+    """A table of 10^6 rows and more in a small file: each inner page refers to the next one in all of its cells."""
+    size = 512
+    rows = ", ".join(f"({k}, 1, {k}, x'{_STATE.hex()}')" for k in range(1, 500))
+    content = bytearray(_database([f"PRAGMA page_size = {size}", *_TABLES[:4], f"INSERT INTO messages VALUES {rows}"]))
     with _open() as base:
         base.deserialize(bytes(content))
         (root,) = base.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
-    page = lambda number: 512 * (number - 1)
-    level = root
-    while content[page(level)] == 5:  # an interior page of a table: let all its children be the first
-        start = page(level)
-        cells = struct.unpack(
-            f">{int.from_bytes(content[start + 3 : start + 5], 'big')}H",
-            content[start + 12 :][: 2 * int.from_bytes(content[start + 3 : start + 5], "big")],
-        )
-        first = content[start + cells[0] : start + cells[0] + 4]
-        for cell in cells:
-            content[start + cell : start + cell + 4] = first
-        content[start + 8 : start + 12] = first
-        level = int.from_bytes(first, "big")
+    kinds = {page: content[size * (page - 1)] for page in range(2, len(content) // size + 1)}
+    leaf = next(page for page, kind in kinds.items() if kind == 13 and page != root)
+    inner = [root, *(page for page, kind in kinds.items() if kind == 5 and page != root)]
+    for page, child in zip(inner, [*inner[1:], leaf], strict=True):
+        start = size * (page - 1)
+        count = int.from_bytes(content[start + 3 : start + 5], "big")
+        cells = struct.unpack_from(f">{count}H", content, start + 12)
+        for place in (8, *cells):
+            content[start + place : start + place + 4] = struct.pack(">I", child)
     return bytes(content)
 
 
@@ -116,7 +113,7 @@ def _database_regressions() -> dict[str, bytes]:
 
 def _parse(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Headers and contents of records."""
-    while len(data) >= 4:
+    while len(data) >= 4:  # only of seeds, which are small
         size = int.from_bytes(data[:4], "little")
         head, data = data[4 : 4 + size], data[4 + size :]
         size = int.from_bytes(data[:4], "little")

@@ -35,7 +35,7 @@ def _seeds() -> list[bytes]:
 def _elements(data: bytes) -> list[tuple[int, bytes]]:
     """Types and contents of top-level elements; the rest of damaged data is left out."""
     found = []
-    while len(data) >= 8:
+    while len(data) >= 8 and len(found) < 1000:
         kind, size = struct.unpack("<II", data[:8])
         found.append((kind, data[8 : 8 + size]))
         data = data[8 + size + (0 if kind == _COMPRESSED else -size % 8) :]

@@ -80,10 +80,11 @@ def _seeds() -> list[bytes]:
 
 def _parse_records(data: bytes) -> Records:
     found: Records = []
-    while len(data) >= 9:
-        size = int.from_bytes(data[1:9], "little")
-        found.append((data[0], data[9 : 9 + size]))
-        data = data[9 + size :]
+    start = 0
+    while len(data) - start >= 9 and len(found) < 1000:
+        stop = start + 9 + int.from_bytes(data[start + 1 : start + 9], "little")
+        found.append((data[start], data[start + 9 : stop]))
+        start = stop
     return found
 
 
@@ -139,9 +140,10 @@ def _unpack_chunk(data: bytes) -> bytes:
     return packed
 
 
-def _json_file(*messages: bytes) -> bytes:
+def json_file(*messages: bytes, times: Sequence[int] = range(100)) -> bytes:
+    """A file of JSON messages on the topic /motor, with their times of arrival."""
     channel = (_CHANNEL, struct.pack("<HH", 2, 0) + _text("/motor") + _text("json") + bytes(4))
-    return _file([channel, *(_message(2, k, data) for k, data in enumerate(messages))])
+    return _file([channel, *(_message(2, time, data) for time, data in zip(times, messages, strict=False))])
 
 
 def _regressions() -> dict[str, bytes]:
@@ -161,7 +163,7 @@ def _regressions() -> dict[str, bytes]:
     ]
     return {
         **stored_regressions("mcap")(),
-        **{f"json {k}": _json_file(data) for k, data in enumerate(values)},
+        **{f"json {k}": json_file(data) for k, data in enumerate(values)},
         **{f"expansion {x or 'plain'}": _file([pack_chunk(zeros, x)]) for x in _PACKERS if x},
         **{f"hidden expansion {x}": _file([pack_chunk(zeros, x, 1000)]) for x in _PACKERS if x},
         **{f"many chunks {x}": _file([pack_chunk(zeros[:900_000], x)] * 50) for x in _PACKERS if x},
