@@ -1,5 +1,6 @@
 """Reader of Parquet files."""
 
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,14 @@ def read_parquet(path: Path, max_bytes: int) -> list[Table]:
         fields = list(file.schema_arrow)
         _check_names([field.name for field in fields])
         chosen = [field.name for field in fields if _is_numeric(arrow, field.type)]
-        _check_sizes(file, content, chosen, Budget(max_bytes))
+        _check_sizes(file, content, set(chosen), max_bytes)
         table = file.read(columns=chosen, use_threads=False)
         for field in fields:
             x = _to_numbers(arrow, table.column(field.name)) if _is_numeric(arrow, field.type) else None
             if x is None:
-                refused[field.name] = f"has the type {field.type}; store numbers"
+                refused[field.name] = (
+                    f"has the type {field.type}; store numbers, or lists of numbers that have equal lengths"
+                )
                 continue
             arrays[field.name] = x
             units |= {field.name: (field.metadata or {}).get(b"unit", b"").decode()}
@@ -52,8 +55,9 @@ def _check_names(names: list[str]):
         raise ValueError("several columns have the same name")
 
 
-def _check_sizes(file: Any, content: bytes, chosen: list[str], budget: Budget):
-    """Counts decompressed pages, and the numbers that they contain, of the columns to read."""
+def _check_sizes(file: Any, content: bytes, chosen: Set[str], max_bytes: int):
+    """Checks the numbers that the metadata declares, and the pages that are there, of the columns to read."""
+    declared, found = Budget(max_bytes), Budget(max_bytes)
     leaves = [k for k in range(file.metadata.num_columns) if _belongs_to(file.schema.column(k).path, chosen)]
     for k in leaves:
         leaf = file.schema.column(k)
@@ -65,16 +69,15 @@ def _check_sizes(file: Any, content: bytes, chosen: list[str], budget: Budget):
             start = column.data_page_offset
             if column.has_dictionary_page and column.dictionary_page_offset:
                 start = min(start, column.dictionary_page_offset)
-            budget.take(_NUMBER * max(column.num_values, 0))
+            declared.take(_NUMBER * max(column.num_values, 0))
             for size, count in iterate_pages(content, start, column.total_compressed_size):
-                budget.take(max(size, _NUMBER * count))
+                found.take(max(size, _NUMBER * count))
 
 
-def _belongs_to(path: str, names: list[str]) -> bool:
+def _belongs_to(path: str, names: Set[str]) -> bool:
     """True if a leaf of the schema is a column of one of the names, or inside one."""
-    known = set(names)
     parts = path.split(".")
-    return any(".".join(parts[: k + 1]) in known for k in range(len(parts)))
+    return any(".".join(parts[: k + 1]) in names for k in range(len(parts)))
 
 
 def _is_numeric(arrow: Any, kind: Any) -> bool:
