@@ -39,9 +39,7 @@ def read_parquet(path: Path, max_bytes: int) -> list[Table]:
         for field in fields:
             x = _to_numbers(arrow, table.column(field.name)) if _is_numeric(arrow, field.type) else None
             if x is None:
-                refused[field.name] = (
-                    f"has the type {field.type}; store numbers, or lists of numbers that have equal lengths"
-                )
+                refused[field.name] = f"has the type {field.type}; store numbers, or lists of equal lengths"
                 continue
             arrays[field.name] = x
             units |= {field.name: (field.metadata or {}).get(b"unit", b"").decode()}
