@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._errors import ModelError, check_count, check_positive
 from jaxdyn._types import Array, Float
 from jaxdyn.model import Model
-from jaxdyn.simulation.solvers import MotionTerm, prepare_solver
+from jaxdyn.recursion import check_state
+from jaxdyn.simulation.solvers import MotionTerm, check_methods, prepare_solver
 from jaxdyn.simulation.system import State, System, as_system, to_state
 
 
@@ -57,8 +58,10 @@ def integrate_fixed_steps(
     ```
     """
     system = as_system(system)
-    if num_steps < 1:
-        raise ShapeError(f"num_steps is {num_steps}, expected at least 1")
+    q0, v0 = check_state(system.model, q0=q0, v0=v0)
+    check_count("num_steps", num_steps)
+    check_positive("dt", dt, "s")
+    check_methods(solver, None, adjoint)
     if system.updates_between_steps:
         raise ModelError(
             "integrate_fixed_steps makes steps alone, and this system has sampled parts or a motion that projects the "
