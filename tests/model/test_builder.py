@@ -192,9 +192,7 @@ WRONG_CALLS = {
     "joint 'arm_joint': axis": [lambda n=n: start(joint=Revolute(np.ones(n))) for n in (1, 2, 4)],
     "joint 'arm_joint': axis2": [lambda: start(joint=Universal([0, 0, 1], [0, 1]))],
     "joint 'arm_joint': pitch": [lambda: start(joint=Helical([0, 0, 1], [0.1, 0.2]))],
-    "joint 'arm_joint': joint": [lambda x=x: start(joint=x) for x in (Revolute, "revolute", 3)],
     "link 'arm': inertia": [
-        lambda: start(inertia=1.0),
         lambda: start(inertia=Inertia(1.0, np.zeros(3), np.eye(2))),
         lambda: start(inertia=Inertia(1.0, np.zeros(3), np.ones(3))),
     ],
@@ -206,7 +204,7 @@ WRONG_CALLS = {
     "frame 'tip': translation": [lambda: start().add_frame("tip", "arm", translation=[0, 0])],
     "frame 'tip': rotation": [lambda: start().add_frame("tip", "arm", rotation=-np.eye(3))],
     "mimic of 'x_joint': offset": [
-        lambda: start().add_link("x", "arm", Y).add_mimic("x_joint", "arm_joint", offset=[0.0, 1.0])
+        lambda: start().add_link("x", "arm", Y).add_mimic("x_joint", "arm_joint", offset=np.array([0.0, 1.0]))
     ],
     "closure 'loop': quaternion": [
         lambda: start().add_closure("loop", "weld", ("arm", (np.ones(3), np.zeros(3))), ("world", np.zeros(3)))
@@ -234,6 +232,19 @@ def test_wrong_arguments_name_owner_and_argument(message):
     for call in WRONG_CALLS[message]:
         with pytest.raises(ModelError, match=f"^{message}"):
             call()
+
+
+@pytest.mark.slow
+def test_wrong_classes_name_owner_and_argument(without_annotations):
+    for joint in (Revolute, "revolute", 3):
+        with pytest.raises(
+            ModelError, match="^joint 'arm_joint': joint is .*, expected an instance of AbstractJoint; "
+        ):
+            start(joint=joint)
+    with pytest.raises(ModelError, match=r"the class Revolute, .*; create one: Revolute\(...\)"):
+        start(joint=Revolute)
+    with pytest.raises(ModelError, match="^link 'arm': inertia is 1.0, expected an instance of Inertia"):
+        start(inertia=1.0)
 
 
 @pytest.mark.parametrize("message", ["translation", "damping", "axis", "mass"])

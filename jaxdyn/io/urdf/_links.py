@@ -62,9 +62,8 @@ def read_inertia(link: Element, builder: ModelBuilder) -> Inertia | None:
         fail(inertial, f"mass is {m:g}, which is negative; correct it")
     missing = ["<inertia>"] if tensor is None else [k for k in _SIX if k not in six]
     if missing:
-        note(
-            f"<inertial> has no {', '.join(missing)}: the mass is kept and the rotational inertia is zero, as by Pinocchio"
-        )
+        what = "the mass is kept and the rotational inertia is zero, as by Pinocchio"
+        note(f"<inertial> has no {', '.join(missing)}: {what}")
         six = dict.fromkeys(_SIX, 0.0)
     xx, xy, xz, yy, yz, zz = (six[k] for k in _SIX)
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
