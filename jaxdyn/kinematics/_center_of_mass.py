@@ -9,6 +9,7 @@ from jaxdyn.recursion import (
     Bodies,
     TreeState,
     bodies,
+    check_model,
     check_state,
     full_configuration,
     reduce_columns,
@@ -56,6 +57,7 @@ def _center_jacobian(t: Topology, b: Bodies, q):
 
 def total_mass(model: Model) -> Scalar:
     """Mass of all links that can move (kg); links fixed to the world do not count."""
+    check_model(model)
     if not model.topology.bodies:
         return jnp.zeros((), model.dtype)
     return bodies(model).mass.sum()
