@@ -6,7 +6,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-NUMBERS = ("0", "-0", "1", "-1", "0.1", "-2.5", "1e-3", "-1.5E+2", "3.", ".5", "1e-12", "123456.789", "+0.25")
+NUMBERS = ("0", "-0", "1", "-1", "0.1", "-2.5", "1e-3", "-1.5E+0", "3.", ".5", "1e-12", "12.3456789", "+0.25")
 
 
 class Oddity(NamedTuple):
@@ -130,6 +130,12 @@ def _append(path: str, text: str):
     return _on(path, lambda element, rng: element.append(ET.fromstring(text)))
 
 
+def _without_lower(limit: ET.Element, rng: random.Random):
+    """The lower limit is then zero."""
+    limit.attrib.pop("lower", None)
+    limit.set("upper", _positive(rng))
+
+
 _URDFDOM = "urdfdom takes the element for absent"
 _LIMITED = "joint[@type='revolute']"
 ODDITIES: dict[str, Oddity] = {
@@ -157,7 +163,7 @@ ODDITIES: dict[str, Oddity] = {
     "blanks around vectors": Oddity(_set("joint/origin", "xyz", " 1  2 3 ", "1 2 3  "), "same"),
     "no axis": Oddity(_without("joint", "axis"), "same"),
     "axis of another length": Oddity(_set(f"{_LIMITED}/axis", "xyz", "0 0 5", "1e-3 0 0", "3 4 0"), "same"),
-    "no lower limit": Oddity(_unset(f"{_LIMITED}/limit", "lower"), "same"),
+    "no lower limit": Oddity(_on(f"{_LIMITED}/limit", _without_lower), "same"),
     "limits crossed": Oddity(
         _set(f"{_LIMITED}/limit", "lower", "100"), "limits differ", "crossed limits are noted and dropped"
     ),

@@ -62,7 +62,11 @@ class _Ours:
 
 def _close(a, b):
     a, b = np.asarray(a, float), np.asarray(b, float)
-    return a.shape == b.shape and bool(np.all((a == b) | (np.abs(a - b) <= TOLERANCE * (1 + np.abs(b)))))
+    if a.shape != b.shape or not (np.isfinite(a) == np.isfinite(b)).all():
+        return False
+    finite = np.isfinite(a)
+    scale = 1 + np.abs(b[finite]).max(initial=0)
+    return bool((a[~finite] == b[~finite]).all() and (np.abs(a[finite] - b[finite]) <= TOLERANCE * scale).all())
 
 
 def _differences(model: jd.Model, theirs) -> list[str]:
@@ -79,7 +83,8 @@ def _differences(model: jd.Model, theirs) -> list[str]:
         if owner != names[theirs.parents[k]] or not _close(pose, theirs.jointPlacements[k].homogeneous):
             found.append(f"placement of {name}")
         inertia = theirs.inertias[k]
-        if not _close(ours.inertias[name], _ten(inertia.mass, inertia.lever, inertia.inertia)):
+        mine, their = ours.inertias[name], _ten(inertia.mass, inertia.lever, inertia.inertia)
+        if not all(_close(mine[part], their[part]) for part in (slice(0, 1), slice(1, 4), slice(4, None))):
             found.append(f"inertia of {name}")
         found += _joint_differences(model, ours.joints[name], theirs.joints[k], name, theirs)
     return found
@@ -89,16 +94,10 @@ def _joint_differences(model: jd.Model, joint, other, name: str, theirs) -> list
     if isinstance(joint, Free | Planar):
         return []
     view, found = model.joint(name), []
-    data = other.createData()
-    q = np.array([1.0, 0.0]) if other.nq == 2 else np.zeros(1)
-    other_axis = pin.JointModel.calc(other, data, q, np.zeros(1))
-    axis = np.asarray(data.S).ravel()
-    expected = np.r_[np.zeros(3), axis[3:]] if isinstance(joint, Prismatic) else np.r_[axis[3:], np.zeros(3)]
-    own = np.asarray(joint.axis) / np.linalg.norm(np.asarray(joint.axis))
-    del other_axis
-    if not _close(own, expected[3:] if isinstance(joint, Prismatic) else expected[:3]):
-        if not _close(own, axis[:3] if isinstance(joint, Prismatic) else axis[3:]):
-            found.append(f"axis of {name}")
+    q, number = pin.neutral(theirs), theirs.getJointId(name)
+    column = pin.computeJointJacobian(theirs, theirs.createData(), q, number)[:, other.idx_v]  # linear half first
+    if not _close(joint.subspace(np.zeros(1))[:, 0], np.r_[column[3:], column[:3]]):
+        found.append(f"axis of {name}")
     dof, limits, properties = other.idx_v, model.limits, model.properties
     for what, mine, their in (
         ("effort", limits.effort[view.v], theirs.upperEffortLimit[dof]),
