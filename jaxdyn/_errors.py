@@ -104,15 +104,12 @@ def check_count(name: str, value: Any, least: int = 1):
 def check_positive(name: str, value: Any, unit: str):
     """Raises `ArgumentError` unless `value` is a real scalar, positive and finite where it is concrete."""
     problem = None
-    try:
-        shape, dtype = jnp.shape(value), jnp.result_type(value)
-    except TypeError:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number | np.ndarray | jax.Array):
         problem = describe(value)
-    else:
-        if shape != () or not jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.complexfloating):
-            problem = describe(value)
-        elif not isinstance(value, core.Tracer) and not 0 < float(value) < np.inf:
-            problem = f"{float(value):g}"
+    elif jnp.shape(value) != () or jnp.issubdtype(jnp.result_type(value), jnp.complexfloating):
+        problem = describe(value)
+    elif not isinstance(value, core.Tracer) and not 0 < float(value) < np.inf:
+        problem = f"{float(value):g}"
     if problem is not None:
         raise ArgumentError(f"{name} is {problem}, expected a positive number ({unit}); correct its sign or kind")
 

@@ -41,7 +41,7 @@ _LENIENT_RULES = {NON_NEGATIVE: FINITE, MAGNITUDE: BOUND}
 def check_link(link: LinkEntry, strict: bool):
     """Raises `ModelError` if an argument of `ModelBuilder.add_link` has a wrong shape or value."""
     where = f"joint {link.joint_name!r}"
-    check_instance("joint", link.joint, AbstractJoint, "pass a joint of jaxdyn.joints", error=ModelError)
+    check_instance(f"{where}: joint", link.joint, AbstractJoint, "pass a joint of jaxdyn.joints", error=ModelError)
     _check_joint(where, link.joint)
     for name, value in link.properties.items():
         rule = _PROPERTY_RULES[name]

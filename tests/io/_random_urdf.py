@@ -84,7 +84,8 @@ def _add_motion(joint: ET.Element, kind: str, rng: random.Random):
         ET.SubElement(joint, "limit", given | {"effort": _positive(rng), "velocity": _positive(rng)})
     if rng.random() < 0.4:
         given = {"damping": _positive(rng), "friction": _positive(rng)}
-        ET.SubElement(joint, "dynamics", {k: v for k, v in given.items() if rng.random() < 0.8})
+        given = {k: v for k, v in given.items() if rng.random() < 0.8}
+        ET.SubElement(joint, "dynamics", given or {"damping": "0.5"})
 
 
 def _on(path: str, change: Callable[[ET.Element, random.Random], bool | None]):
@@ -136,6 +137,12 @@ def _without_lower(limit: ET.Element, rng: random.Random):
     limit.set("upper", _positive(rng))
 
 
+def _empty_dynamics(joint: ET.Element, rng: random.Random):
+    for element in joint.findall("dynamics"):
+        joint.remove(element)
+    ET.SubElement(joint, "dynamics")
+
+
 _URDFDOM = "urdfdom takes the element for absent"
 _LIMITED = "joint[@type='revolute']"
 ODDITIES: dict[str, Oddity] = {
@@ -169,6 +176,9 @@ ODDITIES: dict[str, Oddity] = {
     ),
     "no limit": Oddity(_without(_LIMITED, "limit"), "Pinocchio refuses", "no range, as MuJoCo assumes"),
     "no effort": Oddity(_unset(f"{_LIMITED}/limit", "effort", "velocity"), "Pinocchio refuses", "no limit assumed"),
+    "empty dynamics": Oddity(
+        _on("joint[@type='revolute']", _empty_dynamics), "Pinocchio refuses", "neither number is required"
+    ),
     "no child": Oddity(_without("joint", "child"), "both refuse"),
     "unknown parent": Oddity(_set("joint/parent", "link", "nobody"), "both refuse"),
     "unknown type": Oddity(_set("joint", "type", "ball", "Revolute"), "both refuse"),

@@ -95,7 +95,8 @@ def _joint_differences(model: jd.Model, joint, other, name: str, theirs) -> list
         return []
     view, found = model.joint(name), []
     q, number = pin.neutral(theirs), theirs.getJointId(name)
-    column = pin.computeJointJacobian(theirs, theirs.createData(), q, number)[:, other.idx_v]  # linear half first
+    columns = pin.computeJointJacobian(theirs, theirs.createData(), q, number).reshape(6, theirs.nv)
+    column = columns[:, other.idx_v]  # linear half first
     if not _close(joint.subspace(np.zeros(1))[:, 0], np.r_[column[3:], column[:3]]):
         found.append(f"axis of {name}")
     dof, limits, properties = other.idx_v, model.limits, model.properties
