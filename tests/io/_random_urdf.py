@@ -13,7 +13,7 @@ class Oddity(NamedTuple):
     """A change of a robot, and what the two readers then do: `same`, or the reason for a difference."""
 
     apply: Callable[[ET.Element, random.Random], bool]
-    #: "same", "jaxdyn refuses", "Pinocchio refuses" or "inertia differs"
+    #: "same", "both refuse", "jaxdyn refuses", "Pinocchio refuses", or what differs, such as "limits differ"
     outcome: str
     reason: str = ""
 
@@ -168,7 +168,12 @@ ODDITIES: dict[str, Oddity] = {
         _set("joint/origin", "rpy", "3.141592653589793 0 0", "0 1.5707963267948966 0", "0 0 -3.14159"), "same"
     ),
     "blanks around vectors": Oddity(_set("joint/origin", "xyz", " 1  2 3 ", "1 2 3  "), "same"),
-    "no axis": Oddity(_without("joint", "axis"), "same"),
+    "no axis": Oddity(_without(_LIMITED, "axis"), "same"),
+    "planar without axis": Oddity(
+        _without("joint[@type='planar']", "axis"),
+        "placement and inertia differ",
+        "the plane is normal to x, the default of URDF; Pinocchio takes z",
+    ),
     "axis of another length": Oddity(_set(f"{_LIMITED}/axis", "xyz", "0 0 5", "1e-3 0 0", "3 4 0"), "same"),
     "no lower limit": Oddity(_on(f"{_LIMITED}/limit", _without_lower), "same"),
     "limits crossed": Oddity(
@@ -192,7 +197,7 @@ ODDITIES: dict[str, Oddity] = {
     "negative mass": Oddity(_set("link/inertial/mass", "value", "-2"), "jaxdyn refuses", "no body has it"),
     "zero axis": Oddity(_set(f"{_LIMITED}/axis", "xyz", "0 0 0"), "jaxdyn refuses", "the direction is unknown"),
     "vector of two": Oddity(_set("link/inertial/origin", "xyz", "1 2", "1 2 3 4"), "jaxdyn refuses", _URDFDOM),
-    "negative effort": Oddity(_set(f"{_LIMITED}/limit", "effort", "-1"), "jaxdyn refuses", "a limit is a magnitude"),
+    "negative effort": Oddity(_set(f"{_LIMITED}/limit", "effort", "-1"), "both refuse"),
 }
 
 

@@ -133,7 +133,7 @@ def _problem(seed: int) -> str | None:
         return f"seed {seed}, {oddity}: jaxdyn {ours if refusals[0] else 'reads'}, Pinocchio {theirs!s:.300}"
     if any(refusals):
         return None
-    differences = [x for x in _differences(ours, theirs) if not x.startswith(outcome.split()[0])]
+    differences = [x for x in _differences(ours, theirs) if x.split()[0] not in outcome]
     return f"seed {seed}, {oddity}: {', '.join(differences)}\n{text}" if differences else None
 
 
