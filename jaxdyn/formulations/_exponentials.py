@@ -54,7 +54,8 @@ def exponential_pose(model: Model, q: Config, name: str) -> Pose:
     The product is over the joints that carry the link or frame. For models of revolute, continuous, prismatic and
     helical joints; translation in m.
     """
-    _, rotation, positions, _ = _frame_and_columns(model, *check_state(model, q=q), name)
+    (q,) = check_state(model, q=q)
+    _, rotation, positions, _ = _frame_and_columns(model, q, name)
     return Pose(rotation, positions[0])
 
 

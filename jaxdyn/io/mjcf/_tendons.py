@@ -25,10 +25,10 @@ def add_tendon_coupling(source: CompiledModel, equality: int, name: str):
     m = source.m
     first, second = int(m.eq_obj1id[equality]), int(m.eq_obj2id[equality])
     polynomial = np.array(m.eq_data[equality, :5])
-    lengths = [_joint_weights(source, tendon, name) for tendon in (first, second) if tendon >= 0]
-    if len(lengths) == 1:
-        lengths, polynomial = [*lengths, {}], np.r_[polynomial[0], np.zeros(4)]
-    joint, other, coefficients = _solve_for_joint(*lengths, polynomial) or _refuse(source, name)
+    if second < 0:
+        polynomial[1:] = 0
+    lengths = [{} if tendon < 0 else _joint_weights(source, tendon, name) for tendon in (first, second)]
+    joint, other, coefficients = _solve_for_joint(lengths[0], lengths[1], polynomial) or _refuse(source, name)
     reference = [0.0 if j is None else float(m.qpos0[m.jnt_qposadr[j]]) for j in (joint, other)]
     shifted = shift_polynomial(coefficients, reference[1])
     shifted[0] += reference[0]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -29,8 +30,8 @@ def integrate_fixed_steps(
     """The states after each of `num_steps` steps of length `dt`, in one `lax.scan`.
 
     The results equal those of `simulate(..., dt=dt)` at the ends of its steps. The loop compiles and runs several times
-    as fast, because it has no adaptive steps, events, times within steps, status or checkpoints. It is compiled with
-    the function that calls it.
+    as fast, because it has no adaptive steps, events, times within steps, status or checkpoints. It is compiled once
+    for each structure of the system, number of steps and set of options.
 
     Arguments:
 
@@ -69,9 +70,14 @@ def integrate_fixed_steps(
         )
     solver = diffrax.Tsit5() if solver is None else solver
     adjoint = diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint
-    solver, term = prepare_solver(solver, system, adjoint), MotionTerm()
+    solver = prepare_solver(solver, system, adjoint)
     t0, dt = (jnp.asarray(x, jnp.result_type(q0, v0)) for x in (t0, dt))
-    start: Any = system.initial(q0, v0, t0)
+    return _integrate(system, solver, system.initial(q0, v0, t0), t0, dt, int(num_steps))
+
+
+@eqx.filter_jit  # a loop outside of a compiled function is compiled at every call
+def _integrate(system: System, solver: diffrax.AbstractSolver, start: Any, t0, dt, num_steps: int) -> State:
+    term = MotionTerm()
     memory = solver.init(term, t0, t0 + dt, start, system)
 
     def step(carry, k):
