@@ -1,0 +1,1 @@
+"""Targets: one file for each kind of file."""
