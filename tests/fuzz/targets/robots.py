@@ -13,13 +13,15 @@ _LIMITS = ParsingLimits(max_bytes=MAX_BYTES, max_elements=2_000, max_links=200)
 _MJCF = (
     """<mujoco><default><geom density="500"/></default><worldbody>
   <body name="a" pos="0 0 1"><joint name="h" axis="0 1 0" range="-90 90" damping="0.1"/><geom size=".1"/>
-    <body><joint name="s" type="slide" axis="1 0 0"/><geom type="box" size=".1 .2 .3" mass="1"/><site name="tip"/></body>
+    <body><joint name="s" type="slide" axis="1 0 0"/>
+    <geom type="box" size=".1 .2 .3" mass="1"/><site name="tip"/></body>
   </body><body><freejoint/><geom type="capsule" size=".1 .2"/></body></worldbody>
   <tendon><fixed name="t"><joint joint="h" coef="1"/><joint joint="s" coef="2"/></fixed></tendon>
   <equality><tendon tendon1="t" polycoef="0.1 0 0 0 0"/><joint joint1="h" joint2="s"/></equality>
   <actuator><motor joint="h" gear="10" ctrlrange="-1 1"/></actuator></mujoco>""",
     """<mujoco><worldbody><replicate count="3" offset="1 0 0"><body><joint type="ball"/><inertial pos="0 0 0" mass="1"
-  diaginertia="1 1 1"/></body></replicate></worldbody><keyframe><key qpos="1 0 0 0 1 0 0 0 1 0 0 0"/></keyframe></mujoco>""",
+  diaginertia="1 1 1"/></body></replicate></worldbody>
+  <keyframe><key qpos="1 0 0 0 1 0 0 0 1 0 0 0"/></keyframe></mujoco>""",
 )
 
 
