@@ -263,7 +263,7 @@ NOT_FINITE = {
 
 @pytest.mark.parametrize("key", NOT_FINITE)
 def test_numbers_that_are_not_finite_are_refused_with_their_line(key):
-    for word in ("nan", "NaN", "-nan", "inf", "-Infinity", "1e999", "nan(0x1)", "9" * 400):
+    for word in ("nan", "NaN", "-nan", "inf", "-Infinity", "1e999", "1e308", "nan(0x1)", "9" * 400):
         with pytest.raises(jd.FileFormatError, match=f"line [0-9]+, .*: {key} has .*; give finite numbers"):
             jd.parse_mjcf(NOT_FINITE[key].format(word))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from jaxdyn._errors import FileFormatError
-from jaxdyn.io.files import Element, ParsingLimits, fail, parse_xml
+from jaxdyn.io.files import LARGEST, Element, ParsingLimits, fail, parse_xml
 
 # links of a chain are nested elements; the time of the compiler grows quadratically with the content of a body
 LIMITS = ParsingLimits(max_elements=10_000, max_depth=500)
@@ -33,7 +33,7 @@ _NAMES = frozenset(
 _TEXTS = {("text", "data")}
 # spellings of NaN and infinity that C reads and Python does not, such as nan(0x1)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf)\b", re.IGNORECASE)
-_LONG = 300  # characters of a number that may overflow without an exponent
+_LONG = 30  # characters of a number that may be too large without an exponent
 _SKIPPED = (("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"))
 _TAG = re.compile(r"<(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
 
@@ -163,15 +163,18 @@ def _check_finite(element: Element):
             if not _may_be_infinite(word):
                 continue
             try:
-                finite = math.isfinite(float(word)) if len(word) < _LONG else False
+                finite = abs(float(word)) <= LARGEST  # false for NaN
             except ValueError:
                 finite = not _NOT_FINITE.match(word)
             if not finite:
-                fail(element, f"{key} has {word[:40]!r}, which is not a finite number; give finite numbers")
+                fail(
+                    element,
+                    f"{key} has {word[:40]!r}, which is not a finite number of physical size; give finite numbers",
+                )
 
 
 def _may_be_infinite(word: str) -> bool:
-    """A quick check, as a file has many words: NaN, infinity, an exponent that overflows, or hundreds of digits."""
+    """A quick check, as a file has many words: NaN, infinity, an exponent, or many digits."""
     return len(word) >= _LONG or any(letter in word for letter in "nNeE")
 
 
