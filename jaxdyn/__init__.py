@@ -9,6 +9,7 @@ from importlib.metadata import version as _version
 from jaxdyn import joints as joints
 from jaxdyn import robots as robots
 from jaxdyn import spatial as spatial
+from jaxdyn._errors import ArgumentError as ArgumentError
 from jaxdyn._errors import ConvergenceError as ConvergenceError
 from jaxdyn._errors import FileAccessError as FileAccessError
 from jaxdyn._errors import FileFormatError as FileFormatError

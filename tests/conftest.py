@@ -69,6 +69,13 @@ def _is_unnamed_case(item) -> bool:
     return bool(named) and item.callspec.id not in named[0]
 
 
+@pytest.fixture
+def without_annotations(request):
+    """For tests of the library's own messages: run-time checks of annotations, if they are on, refuse before."""
+    if request.config.getoption("jaxtyping_packages", None):
+        pytest.skip("annotations are checked at run time; switch that off by --jaxtyping-packages=")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     for item in items:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ConvergenceError, check_shape
+from jaxdyn._errors import ConvergenceError, check_count
 from jaxdyn._types import Array, Float, Int
 from jaxdyn.constraints._dynamics import ConstraintStatus, factorise_constraints, solve_status
 from jaxdyn.constraints.contract import ConstraintSet
@@ -24,6 +24,7 @@ from jaxdyn.constraints.evaluation import (
 )
 from jaxdyn.kinematics import configuration_velocity, difference, integrate
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_state
 
 
 class AssemblyStatus(enum.IntEnum):
@@ -132,13 +133,13 @@ def assemble(
     ```
     """
     constraints = as_constraints(constraints)
-    q = check_shape("q", q, (model.nq,))
-    v = jnp.zeros(model.nv, q.dtype) if v is None else check_shape("v", v, (model.nv,))
+    (q,) = check_state(model, q=q)
+    (v,) = check_state(model, v=jnp.zeros(model.nv, q.dtype) if v is None else v)
+    check_count("max_steps", max_steps)
     tolerance = 1e3 * float(jnp.finfo(q.dtype).eps) if tolerance is None else tolerance
     rows = holonomic_rows(model, constraints)
     frozen = jax.lax.stop_gradient((model, constraints, q, t))
-    end = _close_loops(*frozen, rows, tolerance, max_steps)
-    end = _approach_start(*frozen, end, rows, tolerance, max_steps)
+    end = _find_nearest(*frozen, rows, jnp.asarray(tolerance, q.dtype), jnp.asarray(max_steps))
     closed = _nearest_pose(model, constraints, q, t, jax.lax.stop_gradient(end.q))
     kkt, drift = factorise_constraints(model, constraints, closed, t=t)
     velocity, _ = kkt.project(v, drift)
@@ -160,7 +161,13 @@ def _assembly_status(end: _State, tolerance, velocity_status):
     return jnp.where(finite, status, code.NOT_FINITE).astype(jnp.int32)
 
 
-def _close_loops(model: Model, constraints, q, t, rows, tolerance, max_steps: int) -> _State:
+@eqx.filter_jit  # loops outside of a compiled function are compiled at every call
+def _find_nearest(model: Model, constraints, q, t, rows, tolerance, max_steps) -> _State:
+    end = _close_loops(model, constraints, q, t, rows, tolerance, max_steps)
+    return _approach_start(model, constraints, q, t, end, rows, tolerance, max_steps)
+
+
+def _close_loops(model: Model, constraints, q, t, rows, tolerance, max_steps) -> _State:
     """Levenberg-Marquardt iterations on the configuration manifold until `g = 0`."""
     error = lambda g: jnp.max(jnp.abs(g), initial=0)
     one = lambda x: jnp.asarray(x, q.dtype)
@@ -196,7 +203,7 @@ def _close_loops(model: Model, constraints, q, t, rows, tolerance, max_steps: in
     return jax.lax.while_loop(is_running, step, start) if len(rows) else start
 
 
-def _approach_start(model: Model, constraints, q, t, end: _State, rows, tolerance, max_steps: int) -> _State:
+def _approach_start(model: Model, constraints, q, t, end: _State, rows, tolerance, max_steps) -> _State:
     """Moves along the constraint from a closed configuration to the one nearest to q; `damping` holds `1 / s`."""
     if not len(rows):
         return end._replace(near=jnp.asarray(True))

@@ -22,6 +22,7 @@ from jaxdyn.constraints.evaluation import (
 )
 from jaxdyn.dynamics import mass_matrix, rnea
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_state
 
 
 class ConstraintStatus(enum.IntEnum):
@@ -117,7 +118,7 @@ def constrained_dynamics(
     ```
     """
     constraints = as_constraints(constraints)
-    q, v, tau = (check_shape(n, x, (s,)) for n, x, s in zip("q v tau".split(), (q, v, tau), _sizes(model), strict=True))
+    q, v, tau = check_state(model, q=q, v=v, tau=tau)
     solution = solve_constrained_motion(
         model, constraints, t, q, v, tau, external, correction=lambda _: correction, tolerance=tolerance
     )
@@ -126,10 +127,6 @@ def constrained_dynamics(
     rows = tuple(row_slices(model, constraints).items())
     status = solve_status(kkt, a, target)
     return ConstrainedDynamics(a, multipliers, wrenches, efforts, kkt.rank, status, rows)
-
-
-def _sizes(model: Model):
-    return model.nq, model.nv, model.nv
 
 
 def solve_status(kkt: KKT, a, target):
@@ -186,6 +183,7 @@ def constrained_inverse_dynamics(
     assert abs(tau[0] + 3.0) < 1e-12  # the motor pushes against the stop with 3 N m
     ```
     """
+    q, v, a = check_state(model, q=q, v=v, a=a)
     jacobian, _ = linearise_constraints(model, as_constraints(constraints), constraint_kinematics(model, t, q, v))
     desired = jnp.zeros(jacobian.shape[0], jacobian.dtype) if multipliers is None else multipliers
     desired = check_shape("multipliers", desired, jacobian.shape[:1])
@@ -212,6 +210,7 @@ def allowed_forces(
     `P = 1 - A^T (A M^-1 A^T)^+ A M^-1` projects out the part that constraint forces balance; its rank is
     `nv - rank(A)`.
     """
+    q, force = check_state(model, q=q, force=force)
     kkt, _ = factorise_constraints(model, constraints, q, t=t, tolerance=tolerance)
     return kkt.project_force(force)
 
@@ -260,6 +259,7 @@ def impulse(
     assert p[0] < 0  # N m s
     ```
     """
+    q, v = check_state(model, q=q, v=v)
     kkt, drift = factorise_constraints(model, constraints, q, t=t, tolerance=tolerance)
     after, multipliers = kkt.project(v, drift)
     return Impulse(after, multipliers, kkt.rank, solve_status(kkt, after, drift))
@@ -278,5 +278,6 @@ def mobility(
     At singular configurations, such as a row of flat parallelograms, the rank is smaller than at neighbouring ones, and
     the result exceeds the number of finite motions. Returns -1 where q is not finite.
     """
+    (q,) = check_state(model, q=q)
     kkt, _ = factorise_constraints(model, constraints, q, t=t, tolerance=tolerance)
     return jnp.where(jnp.isfinite(kkt.jacobian).all(), model.nv - kkt.rank, -1).astype(jnp.int32)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ShapeError
+from jaxdyn._errors import ShapeError, check_is_array
 from jaxdyn._numerics import default_tolerance, pseudo_inverse
 from jaxdyn._types import Array, Float, Int
 from jaxdyn.constraints._dynamics import ConstraintStatus
@@ -19,6 +19,7 @@ from jaxdyn.constraints.evaluation import (
 from jaxdyn.dynamics import TaskSpaceDynamics, mass_matrix, rnea
 from jaxdyn.kinematics import LOCAL, difference, jacobian, jacobian_derivative
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_state
 
 
 class ReducedDynamics(eqx.Module):
@@ -65,6 +66,9 @@ def reduced_dynamics(
     Returns a `ReducedDynamics`; its status is `SINGULAR_CHART` where J loses rank. Raises `ShapeError` if the chart
     does not return a configuration. Murray, Li and Sastry 1994, section 6.2.3.
     """
+    (tau,) = check_state(model, tau=tau)
+    for name, x in (("y", y), ("ydot", ydot)):
+        check_is_array(name, x, "(ny,)")
     configuration = (lambda y, s: chart(y)) if t is None else chart
     t = jnp.zeros((), y.dtype) if t is None else jnp.asarray(t, y.dtype)
     q = configuration(y, t)  # pyright: ignore[reportCallIssue]
@@ -112,6 +116,7 @@ def constrained_task_space_dynamics(
     Arguments: `name` of a link or frame, `reference` as for `jaxdyn.jacobian`, time `t` (s), and the rank
     `tolerance` of `constrained_dynamics`. Khatib 1987.
     """
+    q, v = check_state(model, q=q, v=v)
     constraints = as_constraints(constraints)
     solution = solve_constrained_motion(model, constraints, t, q, v, jnp.zeros_like(v), tolerance=tolerance)
     j = jacobian(model, q, name, reference=reference)

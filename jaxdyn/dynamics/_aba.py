@@ -134,8 +134,8 @@ def aba(model: Model, q, v, tau, external=None) -> Float[Array, " nv"]:
     Arguments and result are those of `forward_dynamics`. A model with mimicking joints, which couple branches of the
     tree, raises `ModelError`.
     """
+    q, v, tau = check_state(model, q=q, v=v, tau=tau)
     if model.topology.mimics:
         raise ModelError("aba cannot couple mimicking joints; use method=jaxdyn.crba_solve")
-    q, v, tau = check_state(model, q, v, tau)
     wrenches = body_wrenches(model, external, q.dtype)
     return aba_kernel(model.topology, bodies(model), q, v, tau, wrenches) if model.nv else tau

@@ -105,7 +105,7 @@ def forward_dynamics_derivatives(
     linearised = d.dq, d.dv, d.dtau
     ```
     """
-    q, v, tau = check_state(model, q, v, tau)
+    q, v, tau = check_state(model, q=q, v=v, tau=tau)
     if not model.topology.mimics and model.nv:
         wrenches = body_wrenches(model, external, q.dtype)
         full = forward_derivatives_kernel(model.topology, bodies(model), q, v, tau, wrenches)

@@ -17,7 +17,7 @@ def coriolis_matrix(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]
     `C = sum of J_i^T (I_i dJ_i/dt + B_i J_i)`, `B = [v x* I - I v x + (.) x* I v] / 2` (Echeandia and Wensing
     2021, equation 14), with sums over common subtrees of 6x6 matrices.
     """
-    q, v = check_state(model, q, v)
+    q, v = check_state(model, q=q, v=v)
     s = link_states(model, q, v)
     rate = configuration_velocity(model, q, v)
     columns = lambda x: body_states(model, x).subspace
@@ -41,7 +41,8 @@ def christoffel_symbols(model: Model, q: Float[Array, " nq"]) -> Float[Array, "n
     They are the derivatives of the Coriolis matrix with respect to v. For joints with `v = qdot` they are the symbols
     of the first kind, `G[i, j, k] = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2`.
     """
-    zero = jnp.zeros(model.nv, jnp.result_type(q))
+    (q,) = check_state(model, q=q)
+    zero = jnp.zeros(model.nv, q.dtype)
     return jax.jacfwd(lambda v: coriolis_matrix(model, q, v))(zero)
 
 

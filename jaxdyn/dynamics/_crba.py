@@ -5,7 +5,6 @@ import numpy as np
 from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn import recursion as rc
-from jaxdyn._errors import check_shape
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._rnea import bias_forces
@@ -111,7 +110,8 @@ def mass_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
     M = jd.mass_matrix(model, jnp.array([0.1, 0.2]))
     ```
     """
-    return mass_matrix_of_bodies(model, bodies(model), check_shape("q", q, (model.nq,)))
+    (q,) = check_state(model, q=q)
+    return mass_matrix_of_bodies(model, bodies(model), q)
 
 
 def mass_matrix_of_bodies(model: Model, b: Bodies, q):
@@ -125,5 +125,5 @@ def mass_matrix_of_bodies(model: Model, b: Bodies, q):
 
 def crba_solve(model: Model, q, v, tau, external=None) -> Float[Array, " nv"]:
     """Accelerations from `M a = tau - h + sum J^T f_ext` by Cholesky factorisation; arguments of `forward_dynamics`."""
-    q, v, tau = check_state(model, q, v, tau)
+    q, v, tau = check_state(model, q=q, v=v, tau=tau)
     return cho_solve(cho_factor(mass_matrix(model, q)), tau - bias_forces(model, q, v, external))

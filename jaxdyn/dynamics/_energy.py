@@ -10,7 +10,7 @@ from jaxdyn.recursion import check_state
 
 def kinetic_energy(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, ""]:
     """Kinetic energy `T = sum of v_i . I_i v_i / 2`, including the armatures, J."""
-    q, v = check_state(model, q, v)
+    q, v = check_state(model, q=q, v=v)
     s = link_states(model, q, v)
     bodies = jnp.einsum("li,lij,lj->", s.velocity, s.inertia, s.velocity)
     return (bodies + jnp.sum(model.properties.armature * v * v)) / 2
@@ -21,6 +21,6 @@ def potential_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
 
     Links fixed to the world do not count, as in Pinocchio.
     """
-    (q,) = check_state(model, q)
+    (q,) = check_state(model, q=q)
     s = link_states(model, q)
     return -jnp.sum(moving_mass(model) * (s.com @ model.gravity))

@@ -6,6 +6,7 @@ from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._aba import aba
 from jaxdyn.dynamics._crba import crba_solve
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_model
 
 
 def forward_dynamics(
@@ -43,6 +44,7 @@ def forward_dynamics(
     a = jd.forward_dynamics(model, q, v, jnp.zeros(2))
     ```
     """
+    check_model(model)
     if method is None:
         method = crba_solve if model.topology.mimics else aba
     return method(model, q, v, tau, external)

@@ -12,7 +12,7 @@ from jaxdyn.recursion import check_state, dof_carries_link, reduce_columns
 
 def momentum(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, "6"]:
     """Momentum `sum of I_i v_i`: angular about the world's origin, then linear, in world axes (kg m^2/s, kg m/s)."""
-    q, v = check_state(model, q, v)
+    q, v = check_state(model, q=q, v=v)
     s = link_states(model, q, v)
     return jnp.einsum("lij,lj->i", s.inertia, s.velocity)
 
@@ -22,7 +22,7 @@ def centroidal_momentum_matrix(model: Model, q: Float[Array, " nq"]) -> Float[Ar
 
     The centre is that of `center_of_mass`, without links fixed to the world (Orin and Goswami 2008).
     """
-    (q,) = check_state(model, q)
+    (q,) = check_state(model, q=q)
     s = link_states(model, q)
     carries = jnp.asarray(dof_carries_link(model), q.dtype)
     composite = jnp.einsum("kl,lij->kij", carries, s.inertia)
@@ -38,6 +38,6 @@ def centroidal_momentum_matrix_derivative(
     model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"]
 ) -> Float[Array, "6 nv"]:
     """`dA/dt` along the motion: the rate of the centroidal momentum is `A a + (dA/dt) v`."""
-    q, v = check_state(model, q, v)
+    q, v = check_state(model, q=q, v=v)
     rate = configuration_velocity(model, q, v)
     return jax.jvp(lambda x: centroidal_momentum_matrix(model, x), (q,), (rate,))[1]

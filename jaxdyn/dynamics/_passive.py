@@ -12,7 +12,7 @@ def passive_forces(model: Model, q: Float[Array, " nq"], v: Float[Array, " nv"])
 
     `v_s` is the leaf `properties.friction_velocity`; the deflection of a spring is `difference(q_rest, q)`.
     """
-    q, v = check_state(model, q, v)
+    q, v = check_state(model, q=q, v=v)
     p = model.properties
     friction = p.friction * smooth_sign(v, p.friction_velocity)
     return -p.damping * v - friction - p.stiffness * difference(model, p.rest, q)

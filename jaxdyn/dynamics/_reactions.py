@@ -5,12 +5,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import check_shape
 from jaxdyn._numerics import default_tolerance, pseudo_inverse, safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._links import link_forces, link_states
 from jaxdyn.model import Model
-from jaxdyn.recursion import ancestor_mask, check_state, full_velocity
+from jaxdyn.recursion import ancestor_mask, check_state, check_wrenches, full_velocity
 
 
 class JointReactions(eqx.Module):
@@ -61,12 +60,12 @@ def joint_reactions(
     bearing_force = loads.bearing[:, 3:]
     ```
     """
-    q, v, a = check_state(model, q, v, a)
+    q, v, a = check_state(model, q=q, v=v, a=a)
     t = model.topology
     s = link_states(model, q, v, a, gravity=True)
     force = link_forces(s)
     if external is not None:
-        external = check_shape("external", external, (model.num_links, 6))
+        external = check_wrenches(model, external)
         push = jnp.einsum("lij,lj->li", s.rotation, external[:, 3:])
         turn = jnp.einsum("lij,lj->li", s.rotation, external[:, :3]) + jnp.cross(s.translation, push)
         force = force - jnp.concatenate([turn, push], axis=1)

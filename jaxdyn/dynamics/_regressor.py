@@ -5,12 +5,13 @@ import jax.numpy as jnp
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics._links import link_states
 from jaxdyn.model import Model
-from jaxdyn.recursion import check_state, dof_carries_link, reduce_effort
+from jaxdyn.recursion import check_model, check_state, dof_carries_link, reduce_effort
 from jaxdyn.spatial import skew, ten_parameters
 
 
 def inertial_parameters(model: Model) -> Float[Array, " tenlinks"]:
     """`(m, m c_x, m c_y, m c_z, Ixx, Ixy, Ixz, Iyy, Iyz, Izz)` of each link in turn, about the link's origin."""
+    check_model(model)
     links = model.links
     return jnp.asarray(ten_parameters(links.mass, links.com, links.inertia)).reshape(-1)
 
@@ -50,7 +51,7 @@ def inertial_regressor(
     tau = jd.inertial_regressor(model, q, v, a) @ jd.inertial_parameters(model)
     ```
     """
-    q, v, a = check_state(model, q, v, a)
+    q, v, a = check_state(model, q=q, v=v, a=a)
     s = link_states(model, q, v, a, gravity=True)
     to_link = lambda x: jnp.einsum("lji,lj->li", s.rotation, x)
     w, dw = to_link(s.velocity[:, :3]), to_link(s.acceleration[:, :3])

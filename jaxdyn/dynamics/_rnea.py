@@ -94,7 +94,7 @@ def rnea(
     tau = jd.rnea(model, jnp.array([0.1, 0.2]), jnp.array([0.5, -0.5]), jnp.array([1.0, 2.0]))
     ```
     """
-    q, v, a = check_state(model, q, v, a)
+    q, v, a = check_state(model, q=q, v=v, a=a)
     wrenches = body_wrenches(model, external, q.dtype)
     if not model.topology.bodies:
         return jnp.zeros(0, q.dtype)
@@ -113,10 +113,12 @@ def bias_forces(
 
     Wrenches `external` as for `rnea` enter with `-sum J^T f_ext`.
     """
+    q, v = check_state(model, q=q, v=v)
     return rnea(model, q, v, jnp.zeros_like(v), external)
 
 
 def gravity_forces(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
     """Gravity forces `g(q) = dU/dq`, `(nv,)`: the efforts that keep the robot at rest."""
-    zero = jnp.zeros(model.nv, jnp.result_type(q))
+    (q,) = check_state(model, q=q)
+    zero = jnp.zeros(model.nv, q.dtype)
     return rnea(model, q, zero, zero)

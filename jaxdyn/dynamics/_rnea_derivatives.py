@@ -213,7 +213,7 @@ def rnea_derivatives(
     stiffness = d.dq
     ```
     """
-    q, v, a = check_state(model, q, v, a)
+    q, v, a = check_state(model, q=q, v=v, a=a)
     t = model.topology
     wrenches = body_wrenches(model, external, q.dtype)
     if not t.bodies:

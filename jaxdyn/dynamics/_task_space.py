@@ -50,7 +50,7 @@ def task_space_dynamics(
     task = jd.task_space_dynamics(model, q, v, model.link_names[-1], reference=jd.WORLD_ALIGNED)
     ```
     """
-    q, v = check_state(model, q, v)
+    q, v = check_state(model, q=q, v=v)
     j = jacobian(model, q, name, reference=reference)
     drift = jacobian_derivative(model, q, v, name, reference=reference) @ v
     factor = jnp.linalg.cholesky(mass_matrix(model, q))

@@ -8,10 +8,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._errors import check_shape
 from jaxdyn._types import Array, Config, Float
 from jaxdyn.formulations._exponentials import screw_exponential, supporting_joints
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_state
 from jaxdyn.spatial import skew
 
 
@@ -59,7 +59,7 @@ def exponential_factors(model: Model, q: Config, name: str) -> ExponentialFactor
     Their product is `exponential_jacobian` with the halves exchanged; `exponential_jacobian` multiplies fewer zeros.
     For models of revolute, continuous, prismatic and helical joints.
     """
-    q = check_shape("q", q, (model.nq,))
+    (q,) = check_state(model, q=q)
     path, screws, at_zero = supporting_joints(model, name)
     steps = jax.vmap(screw_exponential)(screws, q[path])
     n, one = len(path), jnp.eye(3, dtype=steps.rotation.dtype)

@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ModelError, check_shape
+from jaxdyn._errors import ModelError
 from jaxdyn._numerics import sincos
 from jaxdyn._types import Array, Config, Float, Vec6, Velocity
 from jaxdyn.formulations._axes import SCREWS, axis_bodies, find_unsupported_or_fixed
 from jaxdyn.model import Model, place_frame
-from jaxdyn.recursion import body_poses
+from jaxdyn.recursion import body_poses, check_state
 from jaxdyn.spatial import Pose, skew
 
 
@@ -54,7 +54,8 @@ def exponential_pose(model: Model, q: Config, name: str) -> Pose:
     The product is over the joints that carry the link or frame. For models of revolute, continuous, prismatic and
     helical joints; translation in m.
     """
-    _, rotation, positions, _ = _frame_and_columns(model, check_shape("q", q, (model.nq,)), name)
+    (q,) = check_state(model, q=q)
+    _, rotation, positions, _ = _frame_and_columns(model, q, name)
     return Pose(rotation, positions[0])
 
 
@@ -70,14 +71,14 @@ def exponential_jacobian(model: Model, q: Config, name: str) -> Float[Array, "6 
 
     For models of revolute, continuous, prismatic and helical joints.
     """
-    q = check_shape("q", q, (model.nq,))
+    (q,) = check_state(model, q=q)
     path, _, _, columns = _frame_and_columns(model, q, name)
     return _scatter_columns(model, path, columns)
 
 
 def moving_jacobian(model: Model, q: Config, name: str) -> Float[Array, "6 nv"]:
     """`exponential_jacobian` in axes of the moving frame, `(R^T J_w, R^T J_v)`: `(n)J` of the source."""
-    q = check_shape("q", q, (model.nq,))
+    (q,) = check_state(model, q=q)
     path, rotation, _, columns = _frame_and_columns(model, q, name)
     return _scatter_columns(model, path, _rotate_six(rotation, columns.T).T)
 
@@ -91,7 +92,7 @@ def exponential_jacobian_rate(model: Model, q: Config, v: Velocity, name: str) -
     `ME{V_i1}` rotates, and `u_i = sum of J_v,m v_m over m >= i`, the velocity of the frame's origin due to the joints i
     to n.
     """
-    q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
+    q, v = check_state(model, q=q, v=v)
     path, _, _, columns = _frame_and_columns(model, q, name)
     return _scatter_columns(model, path, _rate(columns, v[path]))
 
@@ -102,7 +103,7 @@ def moving_jacobian_rate(model: Model, q: Config, v: Velocity, name: str) -> Flo
     `moving_jacobian a + moving_jacobian_rate v` is the absolute acceleration in axes of the moving frame. The rate of
     the components of `moving_jacobian` is different, since its axes rotate: `R^T dJ/dt - [w] R^T J` in each half.
     """
-    q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
+    q, v = check_state(model, q=q, v=v)
     path, rotation, _, columns = _frame_and_columns(model, q, name)
     return _scatter_columns(model, path, _rotate_six(rotation, _rate(columns, v[path]).T).T)
 
@@ -126,8 +127,7 @@ def exponential_motion(model: Model, q: Config, v: Velocity, a: Velocity, name: 
 
     For models of revolute, continuous, prismatic and helical joints.
     """
-    q = check_shape("q", q, (model.nq,))
-    v, a = check_shape("v", v, (model.nv,)), check_shape("a", a, (model.nv,))
+    q, v, a = check_state(model, q=q, v=v, a=a)
     path, rotation, _, columns = _frame_and_columns(model, q, name)
     velocity = columns @ v[path]
     acceleration = columns @ a[path] + _rate(columns, v[path]) @ v[path]

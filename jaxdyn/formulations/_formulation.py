@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
-from jaxdyn._errors import ModelError, check_shape
+from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
 from jaxdyn.formulations._poses import poses
 from jaxdyn.joints import AbstractJoint, has_vector_rate
 from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_state, check_wrenches
 
 
 class AbstractFormulation(eqx.Module):
@@ -85,8 +86,7 @@ class AbstractFormulation(eqx.Module):
                 f"{type(self).__name__} does not cover this model: {reason}. Use Lagrange(), which covers every "
                 "model, or jaxdyn.rnea and jaxdyn.forward_dynamics without a method"
             )
-        q = check_shape("q", q, (model.nq,))
-        return (q, *(check_shape(n, x, (model.nv,)) for n, x in zip(("v", "a or tau"), rates, strict=False)))
+        return check_state(model, q=q, **dict(zip(("v", "a or tau"), rates, strict=False)))
 
 
 def moving_joints(model: Model) -> list[tuple[str, AbstractJoint]]:
@@ -134,7 +134,7 @@ def external_efforts(model: Model, q, external):
     """`sum J^T external`: the gradient of the power of the wrenches with respect to v; zero without wrenches."""
     if external is None or not model.nv:
         return jnp.zeros(model.nv, q.dtype)
-    external = check_shape("external", external, (model.num_links, 6))
+    external = check_wrenches(model, external)
     zero = jnp.zeros(model.nv, q.dtype)
 
     def power(v):

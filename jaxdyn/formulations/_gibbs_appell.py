@@ -12,12 +12,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._errors import check_shape
 from jaxdyn._types import Array, Config, Float, Scalar, Velocity
 from jaxdyn.formulations._axes import find_fixed_model
 from jaxdyn.formulations._formulation import AbstractFormulation
 from jaxdyn.formulations._gibbs_appell_forces import BodyMotions, body_motions, gravity_and_manipulating
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_state
 from jaxdyn.spatial import skew
 
 
@@ -30,8 +30,7 @@ def acceleration_energy(model: Model, q: Config, v: Velocity, a: Velocity) -> Sc
     general motion and `Tr(I_p) 1 - I_p = I` for the planar moments `I_p`. Rotors (`armature`) add `1/2 armature a^2`.
     Gravity is not included.
     """
-    q = check_shape("q", q, (model.nq,))
-    v, a = check_shape("v", v, (model.nv,)), check_shape("a", a, (model.nv,))
+    q, v, a = check_state(model, q=q, v=v, a=a)
     return _energy(model, body_motions(model, q, v), a)
 
 
@@ -67,7 +66,7 @@ def acceleration_matrices(model: Model, q: Config, v: Velocity) -> AccelerationM
 
     `v^T D v` is unique, D is not: B and C are taken as half the derivatives of `B v` and `C v` with respect to v.
     """
-    q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
+    q, v = check_state(model, q=q, v=v)
     m = body_motions(model, q, v)
     bias = lambda v: (lambda m: (m.b, m.c))(body_motions(model, q, v))
     B, C = (slope / 2 for slope in jax.jacfwd(bias)(v))

@@ -12,11 +12,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ModelError, check_shape
+from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Config, Float, Velocity
 from jaxdyn.formulations._axes import find_fixed_model, symmetric_matrices
 from jaxdyn.model import Model, place_frame
-from jaxdyn.recursion import bodies, body_states, body_wrenches, reduce_columns, reduce_effort
+from jaxdyn.recursion import bodies, body_states, body_wrenches, check_state, reduce_columns, reduce_effort
 
 
 class BodyMotions(eqx.Module):
@@ -101,8 +101,7 @@ def generalized_forces(
     independently, as the components along the joint axes of the force and moment in each joint. `external` are the
     wrenches that the environment exerts on the links, as for `rnea`; the robot exerts their opposites.
     """
-    q = check_shape("q", q, (model.nq,))
-    v, a = check_shape("v", v, (model.nv,)), check_shape("a", a, (model.nv,))
+    q, v, a = check_state(model, q=q, v=v, a=a)
     m = body_motions(model, q, v)
     exerted, weight, inertia = (
         -_external_wrenches(model, m, external),
@@ -143,8 +142,7 @@ def resultants(
     Jacobian of the frame in base axes, or in moving axes for wrenches in moving axes (25, 27, 32). Arguments as for
     `generalized_forces`.
     """
-    q = check_shape("q", q, (model.nq,))
-    v, a = check_shape("v", v, (model.nv,)), check_shape("a", a, (model.nv,))
+    q, v, a = check_state(model, q=q, v=v, a=a)
     m = body_motions(model, q, v)
     body, pose = place_frame(model, name)
     origin = pose.translation

@@ -4,6 +4,7 @@
 short, so that its second and third derivatives compile in a third of the time.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +13,7 @@ from jaxdyn.model import Model
 from jaxdyn.recursion import full_configuration, link_offsets, link_poses, sweep_down
 
 
+@eqx.filter_jit  # the loop of the sweep would be compiled at every call outside of a compiled function
 def poses(model: Model, q):
     """Rotations `(links, 3, 3)` and positions `(links, 3)` in the world, `T_j = T_p(j) H_j J_j(q_j)`.
 

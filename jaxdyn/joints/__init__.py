@@ -7,6 +7,7 @@ from jaxdyn.joints._free import Free as Free
 from jaxdyn.joints._helical import Helical as Helical
 from jaxdyn.joints._joint import AbstractJoint as AbstractJoint
 from jaxdyn.joints._joint import AbstractVectorJoint as AbstractVectorJoint
+from jaxdyn.joints._parameters import parameter_shapes as parameter_shapes
 from jaxdyn.joints._planar import Planar as Planar
 from jaxdyn.joints._prismatic import Prismatic as Prismatic
 from jaxdyn.joints._revolute import Continuous as Continuous

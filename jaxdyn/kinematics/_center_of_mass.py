@@ -2,11 +2,20 @@
 
 import jax.numpy as jnp
 
-from jaxdyn._errors import check_shape
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Config, Float, Scalar, Vec3, Velocity
 from jaxdyn.model import Model, Topology
-from jaxdyn.recursion import Bodies, TreeState, bodies, full_configuration, reduce_columns, sweep_up, to_dofs
+from jaxdyn.recursion import (
+    Bodies,
+    TreeState,
+    bodies,
+    check_model,
+    check_state,
+    full_configuration,
+    reduce_columns,
+    sweep_up,
+    to_dofs,
+)
 from jaxdyn.recursion import components as c
 
 
@@ -48,6 +57,7 @@ def _center_jacobian(t: Topology, b: Bodies, q):
 
 def total_mass(model: Model) -> Scalar:
     """Mass of all links that can move (kg); links fixed to the world do not count."""
+    check_model(model)
     if not model.topology.bodies:
         return jnp.zeros((), model.dtype)
     return bodies(model).mass.sum()
@@ -71,7 +81,7 @@ def center_of_mass(model: Model, q: Config) -> Vec3:
     c = jd.center_of_mass(model, jnp.array([0.3]))
     ```
     """
-    q = check_shape("q", q, (model.nq,))
+    (q,) = check_state(model, q=q)
     if not model.topology.bodies:
         return jnp.zeros(3, model.dtype)
     return _center(model.topology, bodies(model), full_configuration(model, q))
@@ -79,7 +89,7 @@ def center_of_mass(model: Model, q: Config) -> Vec3:
 
 def center_of_mass_velocity(model: Model, q: Config, v: Velocity) -> Vec3:
     """Velocity of the centre of mass in world axes, `cdot = J_c v` (m/s)."""
-    q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
+    q, v = check_state(model, q=q, v=v)
     return jnp.matmul(center_of_mass_jacobian(model, q), v, precision="highest")
 
 
@@ -88,7 +98,7 @@ def center_of_mass_jacobian(model: Model, q: Config) -> Float[Array, "3 nv"]:
 
     Column k is `(m S_v + S_w x m c) / m_total`, with m and m c of the subtree that coordinate k moves.
     """
-    q = check_shape("q", q, (model.nq,))
+    (q,) = check_state(model, q=q)
     if not model.topology.bodies:
         return jnp.zeros((3, model.nv), model.dtype)
     return reduce_columns(model, _center_jacobian(model.topology, bodies(model), full_configuration(model, q)))

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import check_shape
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Config, Velocity
 from jaxdyn.joints import AbstractJoint
 from jaxdyn.model import Model, Topology
+from jaxdyn.recursion import check_model, check_state
 
 
 def _independent_members(t: Topology) -> list[list[int]]:
@@ -91,6 +91,7 @@ def _difference(t: Topology, joints, q0, q1):
 
 def neutral(model: Model) -> Config:
     """The configuration with every joint at zero, `(nq,)`: vectors are 0, quaternions the identity."""
+    check_model(model)
     t = model.topology
     if model.nq == 0:
         return jnp.zeros(0, model.dtype)
@@ -108,6 +109,7 @@ def random_configuration(model: Model, key) -> Config:
     Coordinates are uniform between their position limits where both are finite. Other coordinates are drawn by their
     joint: angles in (-pi, pi), lengths in (-1, 1) m, rotations uniformly.
     """
+    check_model(model)
     t = model.topology
     if model.nq == 0:
         return jnp.zeros(0, model.dtype)
@@ -149,7 +151,7 @@ def integrate(model: Model, q: Config, dv: Velocity) -> Config:
     q = jd.integrate(model, jnp.array([0.1, 0.2]), 0.01 * jnp.array([1.0, -1.0]))
     ```
     """
-    q, dv = check_shape("q", q, (model.nq,)), check_shape("dv", dv, (model.nv,))
+    q, dv = check_state(model, q=q, dv=dv)
     if model.nq == 0:
         return q
     return _integrate(model.topology, _independent_joints(model), q, dv)
@@ -175,7 +177,7 @@ def difference(model: Model, q0: Config, q1: Config) -> Velocity:
     dv = jd.difference(model, jnp.array([0.1, 0.2]), jnp.array([0.3, 0.1]))
     ```
     """
-    q0, q1 = check_shape("q0", q0, (model.nq,)), check_shape("q1", q1, (model.nq,))
+    q0, q1 = check_state(model, q0=q0, q1=q1)
     if model.nq == 0:
         return jnp.zeros(0, q0.dtype)
     return _difference(model.topology, _independent_joints(model), q0, q1)
@@ -186,5 +188,5 @@ def configuration_velocity(model: Model, q: Config, v: Velocity) -> Config:
 
     It equals v for vectors; for quaternions `qdot = q (0, w) / 2`.
     """
-    q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
+    q, v = check_state(model, q=q, v=v)
     return jax.jvp(lambda dv: integrate(model, q, dv), (jnp.zeros_like(v),), (v,))[1]

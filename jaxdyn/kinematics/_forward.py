@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import ModelError, check_shape
+from jaxdyn._errors import ModelError
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Config, Float
 from jaxdyn.model import Model, Topology
@@ -12,6 +12,7 @@ from jaxdyn.recursion import (
     Bodies,
     TreeState,
     bodies,
+    check_state,
     compose_poses,
     expand_to_links,
     full_configuration,
@@ -71,7 +72,7 @@ def forward_kinematics(model: Model, q: Config) -> Poses:
     position = poses[model.link_names[-1]].translation
     ```
     """
-    q = check_shape("q", q, (model.nq,))
+    (q,) = check_state(model, q=q)
     t = model.topology
     offsets = link_offsets(model)
     if not t.bodies:

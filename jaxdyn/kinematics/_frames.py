@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import check_shape
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Config, Float, Vec6, Velocity
 from jaxdyn.kinematics._configuration import integrate
-from jaxdyn.kinematics._reference import LOCAL, AbstractReference
+from jaxdyn.kinematics._reference import LOCAL, AbstractReference, check_reference
 from jaxdyn.model import FramePlacement, Model, Topology, place_frame
 from jaxdyn.recursion import (
     Bodies,
@@ -18,6 +17,7 @@ from jaxdyn.recursion import (
     bodies,
     body_poses,
     body_states,
+    check_state,
     compose_poses,
     full_configuration,
     reduce_columns,
@@ -51,6 +51,7 @@ def _jacobian(static: tuple[Topology, int, AbstractReference], b: Bodies, frame_
 
 def frame_evaluator(model: Model, name: str, reference: AbstractReference) -> Callable[[Config], tuple[Pose, Jacobian]]:
     """A function of q that returns pose and Jacobian of a frame; terms that do not depend on q are computed once."""
+    check_reference(reference)
     place = place_frame(model, name)
     if place.body < 0:
         return lambda q: (place.pose, jnp.zeros((6, model.nv), jnp.result_type(q, model.dtype)))
@@ -87,7 +88,7 @@ def frame_pose(model: Model, q: Config, name: str) -> Pose:
     pose = jd.frame_pose(model, jnp.array([0.1, 0.2]), model.link_names[-1])
     ```
     """
-    q = check_shape("q", q, (model.nq,))
+    (q,) = check_state(model, q=q)
     place = place_frame(model, name)
     if place.body < 0:
         return place.pose
@@ -101,7 +102,8 @@ def frame_velocity(model: Model, q: Config, v: Velocity, name: str, *, reference
     `reference` is `LOCAL` (axes and origin of the frame), `WORLD` (axes and origin of the world) or `WORLD_ALIGNED`
     (axes of the world, origin of the frame). Featherstone 2008, section 2.2.
     """
-    q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
+    q, v = check_state(model, q=q, v=v)
+    check_reference(reference)
     place = place_frame(model, name)
     if place.body < 0:
         return jnp.zeros(6, jnp.result_type(v, model.dtype))
@@ -136,8 +138,8 @@ def frame_classical_acceleration(
 
 
 def _accelerations(model: Model, q, v, a, name: str, reference: AbstractReference):
-    q = check_shape("q", q, (model.nq,))
-    v, a = check_shape("v", v, (model.nv,)), check_shape("a", a, (model.nv,))
+    q, v, a = check_state(model, q=q, v=v, a=a)
+    check_reference(reference)
     place = place_frame(model, name)
     if place.body < 0:
         zero = jnp.zeros(6, jnp.result_type(v, a, model.dtype))
@@ -171,7 +173,7 @@ def jacobian(model: Model, q: Config, name: str, *, reference: AbstractReference
     J = jd.jacobian(model, jnp.array([0.1, 0.2]), model.link_names[-1], reference=jd.WORLD_ALIGNED)
     ```
     """
-    q = check_shape("q", q, (model.nq,))
+    (q,) = check_state(model, q=q)
     return frame_evaluator(model, name, reference)(q)[1]
 
 
@@ -183,6 +185,6 @@ def jacobian_derivative(
     `J a + dJ/dt v` is the rate of the components that `frame_velocity` returns. In `LOCAL` and `WORLD` it equals the
     spatial acceleration, in `WORLD_ALIGNED` the classical one.
     """
-    q, v = check_shape("q", q, (model.nq,)), check_shape("v", v, (model.nv,))
+    q, v = check_state(model, q=q, v=v)
     perturbed = lambda dv: jacobian(model, integrate(model, q, dv), name, reference=reference)
     return jax.jvp(perturbed, (jnp.zeros_like(v),), (v,))[1]

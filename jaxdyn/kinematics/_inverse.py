@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
-from jaxdyn._errors import ConvergenceError, check_shape
+from jaxdyn._errors import ConvergenceError, check_count, check_instance, check_positive
 from jaxdyn._numerics import safe_norm
 from jaxdyn._types import Array, Config, Float, Int, Scalar, Vec6
 from jaxdyn.joints import has_vector_rate
@@ -23,6 +23,7 @@ from jaxdyn.kinematics._configuration import difference, integrate, neutral
 from jaxdyn.kinematics._frames import frame_evaluator, frame_pose
 from jaxdyn.kinematics._reference import LOCAL
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_state
 from jaxdyn.spatial import (
     Pose,
     matrix_to_quaternion,
@@ -201,7 +202,8 @@ def _step(problem: _Problem, evaluate, state: _State, eps: float) -> _State:
     return _State(q, residual, jacobian, damping, trial, state.iteration + 1, is_flat | is_stuck)
 
 
-def _solve(problem: _Problem, name: str, q0, tolerance, max_iterations: int) -> _State:
+@eqx.filter_jit  # a loop outside of a compiled function is compiled at every call
+def _solve(problem: _Problem, name: str, q0, tolerance, max_iterations) -> _State:
     model, dtype = problem.model, q0.dtype
     evaluate, eps = frame_evaluator(model, name, LOCAL), float(jnp.finfo(dtype).eps)
     q = _clip_to_limits(model, q0)
@@ -288,7 +290,11 @@ def inverse_kinematics(
     solution = jd.inverse_kinematics(model, tip, target, jnp.array([0.3, 0.8])).checked()
     ```
     """
-    q0 = check_shape("q0", q0, (model.nq,))
+    (q0,) = check_state(model, q0=q0)
+    check_instance("target", target, Pose, "pass a jaxdyn.spatial.Pose, as jaxdyn.frame_pose returns")
+    check_count("max_iterations", max_iterations)
+    if tolerance is not None:
+        check_positive("tolerance", tolerance, "rad and m")
     dtype = jnp.result_type(q0, model.dtype)
     weights = tuple(jnp.asarray(w, dtype) for w in (position_weight, orientation_weight))
     problem = _Problem(model, target, *weights)
@@ -301,7 +307,7 @@ def inverse_kinematics(
         q, count = start, jnp.zeros((), jnp.int32)
         stationary = jnp.ones((), bool)
     else:
-        end = _solve(fixed, name, start, limit, max_iterations)
+        end = _solve(fixed, name, start, jnp.asarray(limit, dtype), jnp.asarray(max_iterations))
         q, count, stationary = end.q, end.iteration - 1, end.stationary
         q = _solution(problem, q, name=name)
         residual = _residual(problem, name, _follow_limits(model, jax.lax.stop_gradient(q)))

@@ -4,6 +4,7 @@ import abc
 
 import jax
 
+from jaxdyn._errors import check_instance
 from jaxdyn.recursion import components as c
 
 Components = tuple[jax.Array, jax.Array, jax.Array]
@@ -36,6 +37,11 @@ class WorldAligned(AbstractReference):
 
     def express(self, rotation, translation, motion) -> tuple[Components, Components]:
         return motion[0], c.add(motion[1], c.cross(motion[0], translation))
+
+
+def check_reference(reference: AbstractReference):
+    """Raises `ArgumentError` unless `reference` is an `AbstractReference`."""
+    check_instance("reference", reference, AbstractReference, "pass jaxdyn.LOCAL, WORLD or WORLD_ALIGNED")
 
 
 #: in the frame's own axes, about its origin

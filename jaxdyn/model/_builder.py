@@ -12,12 +12,13 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import namespace
 from jaxdyn.joints import AbstractJoint, Fixed
+from jaxdyn.model._arguments import BOUND, FINITE, NON_NEGATIVE, check_numbers, check_placement
 from jaxdyn.model._arrays import cast, float_array, stack_rows
 from jaxdyn.model._checks import (
     check_descriptions,
-    check_finite,
     check_frames,
     check_link,
+    inertia_notes,
     massless_joint_notes,
 )
 from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Info, Note, Shape
@@ -40,7 +41,9 @@ class ModelBuilder:
 
     * `gravity`: acceleration of free fall in world axes, `(3,)`, m/s^2.
     * `name`: name of the robot.
-    * `strict`: refuse inertias that no rigid body has, negative armatures and crossed limits.
+    * `strict`: refuse inertias that no rigid body has, negative armatures, friction and efforts, and crossed limits.
+    * `allow_unphysical_inertia`: keep inertias that no rigid body has, as some publications give, each with a note in
+      `Model.report`.
 
     Every `add_*` method returns the builder. Any number may be a traced value: a model that is built inside a
     differentiated function carries the derivative with respect to, say, the length from which its inertia is computed.
@@ -67,6 +70,7 @@ class ModelBuilder:
     gravity: ArrayLike | Sequence[Any] = (0.0, 0.0, -9.81)
     name: str = ""
     strict: bool = True
+    allow_unphysical_inertia: bool = False
     _links: list[LinkEntry] = field(default_factory=list, init=False)
     _frames: list[tuple[str, str, Any, Any]] = field(default_factory=list, init=False)
     _mimics: list[tuple[str, str, Any, Any]] = field(default_factory=list, init=False)
@@ -106,8 +110,8 @@ class ModelBuilder:
           (rad/s or m/s), `stiffness` (N m/rad or N/m), `rest`, `lower`, `upper` (rad or m), `velocity` (rad/s or m/s),
           `effort` (N m or N). By default no friction, springs or limits.
 
-        Returns the builder. Raises `ModelError` for an unknown property or several rotations; all else is checked by
-        `build`. Example:
+        Returns the builder. Raises `ModelError`, which names the link or joint and the argument, for an unknown
+        property, an argument of a wrong shape or kind, and concrete numbers that are out of range. Example:
 
         ```python
         from jaxdyn import ModelBuilder
@@ -127,22 +131,30 @@ class ModelBuilder:
                 f"link {name!r}: unknown joint property {sorted(unknown)}; "
                 f"expected some of {sorted([*DEFAULTS, 'rest'])}"
             )
-        quat, at = placement(translation, rotation=rotation, quaternion=quaternion, rpy=rpy)
         joint = Fixed() if joint is None else joint
         joint_name = f"{name}_joint" if joint_name is None else joint_name
-        self._links.append(LinkEntry(name, parent, joint_name, joint, inertia, quat, at, properties))
+        check_placement(
+            f"joint {joint_name!r}", translation=translation, rotation=rotation, quaternion=quaternion, rpy=rpy
+        )
+        quat, at = placement(translation, rotation=rotation, quaternion=quaternion, rpy=rpy)
+        link = LinkEntry(name, parent, joint_name, joint, inertia, quat, at, properties)
+        check_link(link, self.strict)
+        self._links.append(link)
         return self
 
     def add_frame(
         self, name: str, link: str, *, translation=(0.0, 0.0, 0.0), rotation=None, quaternion=None, rpy=None
     ) -> "ModelBuilder":
         """Adds a named frame (a tool, a sensor, a foot), fixed to a link at the given pose."""
+        check_placement(f"frame {name!r}", translation=translation, rotation=rotation, quaternion=quaternion, rpy=rpy)
         quat, at = placement(translation, rotation=rotation, quaternion=quaternion, rpy=rpy)
         self._frames.append((name, link, quat, at))
         return self
 
     def add_mimic(self, joint: str, source: str, *, ratio: ArrayLike = 1.0, offset: ArrayLike = 0.0) -> "ModelBuilder":
         """Makes `joint` mimic `source`, `q = ratio * q_source + offset`; it loses its independent coordinate."""
+        for what, value in (("ratio", ratio), ("offset", offset)):
+            check_numbers(f"mimic of {joint!r}", what, value, FINITE, ())
         self._mimics.append((joint, source, ratio, offset))
         return self
 
@@ -168,12 +180,16 @@ class ModelBuilder:
                 f"closure {name!r} has the unknown kind {kind!r}; expected one of {', '.join(CLOSURE_KINDS)}"
             )
         poses = [as_pose_pair(pose) for _, pose in (first, second)]
+        for quaternion, translation in poses:
+            check_placement(f"closure {name!r}", translation=translation, quaternion=quaternion)
+        check_numbers(f"closure {name!r}", "length", length, NON_NEGATIVE, ())
         quats, ats = (jnp.stack([jnp.asarray(p[k], float) for p in poses]) for k in range(2))
         self._closures.append(Closure(name, kind, (first[0], second[0]), quats, ats, jnp.asarray(length, float)))
         return self
 
     def add_coupling(self, name: str, joint: str, source: str | None, coefficients) -> "ModelBuilder":
         """Adds the constraint `q_joint = sum_k c_k q_source^k` (`q_joint = c_0` without `source`)."""
+        check_numbers(f"coupling {name!r}", "coefficients", coefficients, FINITE, (None,), ())
         self._closures.append(Coupling(name, joint, source, jnp.atleast_1d(jnp.asarray(coefficients, float))))
         return self
 
@@ -181,11 +197,16 @@ class ModelBuilder:
         self, name: str, joint: str, *, gear: ArrayLike | Sequence[Any] = 1.0, range=(-np.inf, np.inf)
     ) -> "ModelBuilder":
         """Adds an actuator: effort `gear * u` on the velocities of a joint, with the control u within `range`."""
+        check_numbers(f"actuator {name!r}", "gear", gear, FINITE, (None,), ())
+        check_numbers(f"actuator {name!r}", "range", range, BOUND, (2,))
         self._actuators.append(Actuator(name, joint, float_array(gear, 1), float_array(range, 1)))
         return self
 
     def add_shape(self, shape: Shape) -> "ModelBuilder":
         """Adds a solid for visualisation."""
+        where = f"shape {shape.name!r}"
+        check_placement(where, translation=shape.translation, quaternion=shape.quaternion)
+        check_numbers(where, "size", shape.size, FINITE, (None,))
         self._shapes.append(shape)
         return self
 
@@ -203,13 +224,12 @@ class ModelBuilder:
         """
         dtype = jnp.result_type(float) if dtype is None else dtype
         links = order_depth_first(self._links)
-        for link in links:
-            check_link(link, self.strict)
+        unphysical = inertia_notes(links, self._notes, strict=self.strict, allowed=self.allow_unphysical_inertia)
         groups, members, sizes = group_joints(links)
         mimics = mimic_pairs(self._mimics, links)
         check_frames(self._frames, links)
         check_descriptions(self._closures, self._actuators, self._shapes, links)
-        check_finite("gravity", self.gravity)
+        check_numbers(f"robot {self.name!r}" if self.name else "robot", "gravity", self.gravity, FINITE, (3,))
         topology = make_topology(links, self._frames, groups, sizes, mimics)
         own = [links[topology.bodies[k]] for k in topology.independent]
         rows = lambda values, width: stack_rows(values, width, dtype)
@@ -239,6 +259,8 @@ class ModelBuilder:
             closures=cast(self._closures, dtype),
             actuators=cast(self._actuators, dtype),
             info=Info(
-                self.name, tuple(self._shapes), (*self._notes, *massless_joint_notes(links, self._mimics, self._notes))
+                self.name,
+                tuple(self._shapes),
+                (*self._notes, *unphysical, *massless_joint_notes(links, self._mimics, self._notes)),
             ),
         )

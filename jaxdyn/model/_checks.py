@@ -1,16 +1,18 @@
 """Checks of a description: names exist and are unique, concrete numbers are valid. Traced numbers are not checked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxdyn._errors import ModelError
+from jaxdyn._errors import ModelError, check_instance
 from jaxdyn._numerics import is_concrete
+from jaxdyn.joints import AbstractJoint, parameter_shapes
+from jaxdyn.model._arguments import BOUND, DIRECTION, FINITE, MAGNITUDE, NON_NEGATIVE, check_numbers
 from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Note, Shape
 from jaxdyn.model._entries import LinkEntry
-from jaxdyn.spatial import inertia_defect
+from jaxdyn.spatial import Inertia, inertia_defect
 
 #: note in the report on a joint without inertia
 MASSLESS = "moves no mass and has no armature: the mass matrix is singular"
@@ -25,64 +27,71 @@ def check_unique(names, what: str):
         seen.add(name)
 
 
-def _is_finite(x) -> bool:
-    return bool(np.isfinite(np.asarray(x, float)).all())
+#: properties of joints by the rule that their numbers obey
+_PROPERTY_RULES = {
+    **dict.fromkeys(("armature", "damping", "friction", "friction_velocity"), NON_NEGATIVE),
+    **dict.fromkeys(("stiffness", "rest"), FINITE),
+    **dict.fromkeys(("lower", "upper"), BOUND),
+    **dict.fromkeys(("velocity", "effort"), MAGNITUDE),
+}
+#: the same for models that are not checked strictly
+_LENIENT_RULES = {NON_NEGATIVE: FINITE, MAGNITUDE: BOUND}
 
 
 def check_link(link: LinkEntry, strict: bool):
-    """Raises `ModelError` if a concrete number of a link or its joint is invalid."""
-    body = link.inertia
-    if strict and body is not None and is_concrete(body):
-        defect = inertia_defect(body.mass, body.inertia)
-        if defect:
-            raise ModelError(f"link {link.name!r} {defect}")
-        if not _is_finite(body.com):
-            raise ModelError(f"link {link.name!r} has a centre of mass that is not finite")
-    _check_pose(f"joint {link.joint_name!r}", link.rotation, link.translation)
-    for path, leaf in jax.tree_util.tree_flatten_with_path(link.joint)[0]:
-        if not is_concrete(leaf):
-            continue
-        name = jax.tree_util.keystr(path)
-        if not _is_finite(leaf):
-            raise ModelError(f"joint {link.joint_name!r}: parameter {name} is not finite")
-        if "axis" in name and np.linalg.norm(np.asarray(leaf, float)) < 1e-12:
-            raise ModelError(f"joint {link.joint_name!r} has a zero axis ({name}); give a direction of non-zero length")
-    _check_properties(link, strict)
-
-
-#: properties that may be infinite
-_UNBOUNDED = ("lower", "upper", "velocity", "effort")
-
-
-def _check_properties(link: LinkEntry, strict: bool):
+    """Raises `ModelError` if an argument of `ModelBuilder.add_link` has a wrong shape or value."""
     where = f"joint {link.joint_name!r}"
-    known = {key: np.asarray(value, float) for key, value in link.properties.items() if is_concrete(value)}
-    for key, value in known.items():
-        if np.isnan(value).any():
-            raise ModelError(f"{where}: {key} is not a number")
-        if key not in _UNBOUNDED:
-            check_finite(f"{where}: {key}", value)
-        if strict and key in ("armature", "friction_velocity") and (value < 0).any():
-            raise ModelError(f"{where}: {key} is {value}, and cannot be negative")
-    if strict and {"lower", "upper"} <= known.keys():
-        shapes = known["lower"].shape, known["upper"].shape
-        if () in shapes or shapes[0] == shapes[1]:  # `build` refuses other shapes
-            if (known["lower"] > known["upper"]).any():
-                raise ModelError(f"{where}: its lower limit {known['lower']} is above the upper one, {known['upper']}")
+    check_instance(f"{where}: joint", link.joint, AbstractJoint, "pass a joint of jaxdyn.joints", error=ModelError)
+    _check_joint(where, link.joint)
+    for name, value in link.properties.items():
+        rule = _PROPERTY_RULES[name]
+        size = link.joint.nq if name in ("rest", "lower", "upper") else link.joint.nv
+        check_numbers(where, name, value, rule if strict else _LENIENT_RULES.get(rule, rule), (size,), ())
+    if strict:
+        _check_range(where, link.properties)
+    if link.inertia is not None:
+        _check_inertia(f"link {link.name!r}", link.inertia)
 
 
-def check_finite(what: str, value):
-    """Raises `ModelError` if concrete numbers are not finite."""
-    if is_concrete(value) and not _is_finite(value):
-        raise ModelError(f"{what} is not finite: {np.asarray(value)}")
+def _check_joint(where: str, joint: AbstractJoint):
+    shapes = dict(parameter_shapes(type(joint)))
+    for path, leaf in jax.tree_util.tree_flatten_with_path(joint)[0]:
+        name = jax.tree_util.keystr(path).lstrip(".")
+        shape = (shapes[name],) if name in shapes else ()
+        check_numbers(where, name, leaf, DIRECTION if "axis" in name else FINITE, *shape)
 
 
-def _check_pose(where: str, rotation, translation):
-    for what, value in (("translation", translation), ("rotation", rotation)):
-        if is_concrete(value) and not _is_finite(value):
-            raise ModelError(f"{where} has a {what} that is not finite: {np.asarray(value)}")
-    if is_concrete(rotation) and np.linalg.norm(np.asarray(rotation, float), axis=-1).min() < 1e-12:
-        raise ModelError(f"{where} has a quaternion of length zero")
+def _check_range(where: str, properties: Mapping[str, Any]):
+    """Raises if a lower limit is above the upper one; their shapes have been checked."""
+    known = {key: np.asarray(x, float) for key, x in properties.items() if key in ("lower", "upper") and is_concrete(x)}
+    if len(known) == 2 and (known["lower"] > known["upper"]).any():
+        raise ModelError(f"{where}: its lower limit {known['lower']} is above the upper one, {known['upper']}")
+
+
+def _check_inertia(where: str, body: Any):
+    check_instance(f"{where}: inertia", body, Inertia, "make one with jaxdyn.spatial", error=ModelError)
+    for name, value, shape in (("mass", body.mass, ()), ("com", body.com, (3,)), ("inertia", body.inertia, (3, 3))):
+        check_numbers(where, name, value, FINITE, shape)
+
+
+def inertia_notes(links: list[LinkEntry], existing: Sequence[Note], *, strict: bool, allowed: bool) -> list[Note]:
+    """Notes on concrete inertias that no rigid body has, if they are allowed; raises `ModelError` if strict."""
+    notes: list[Note] = []
+    if not (strict or allowed):
+        return notes
+    for link in links:
+        body = link.inertia
+        defect = None if body is None or not is_concrete(body) else inertia_defect(body.mass, body.inertia)
+        if defect is None:
+            continue
+        if not allowed:
+            raise ModelError(
+                f"link {link.name!r} {defect}; correct it, or pass allow_unphysical_inertia=True to keep it"
+            )
+        where = f"link {link.name}"
+        if not any(note.where == where and note.what.startswith(defect) for note in existing):
+            notes.append(Note(where, f"{defect}: kept, though no rigid body has it"))
+    return notes
 
 
 def check_descriptions(
@@ -101,11 +110,6 @@ def check_descriptions(
             if name not in known:
                 what = "link" if isinstance(closure, Closure) else "joint"
                 raise ModelError(f"closure {closure.name!r} names the {what} {name!r}, which this model does not have")
-        if isinstance(closure, Closure):
-            _check_pose(f"closure {closure.name!r}", closure.rotations, closure.translations)
-            check_finite(f"closure {closure.name!r}: length", closure.length)
-        else:
-            check_finite(f"coupling {closure.name!r}: coefficients", closure.coefficients)
     for actuator in actuators:
         if actuator.joint not in joints:
             raise ModelError(
@@ -116,7 +120,6 @@ def check_descriptions(
                 f"actuator {actuator.name!r}: gear has shape {actuator.gear.shape}, but joint {actuator.joint!r} has "
                 f"{joints[actuator.joint].nv} velocity coordinates"
             )
-        check_finite(f"actuator {actuator.name!r}: gear", actuator.gear)
         if is_concrete(actuator.range) and not np.less_equal(*np.asarray(actuator.range)):
             raise ModelError(
                 f"actuator {actuator.name!r}: its range {np.asarray(actuator.range)} is empty; give (lower, upper)"
@@ -129,15 +132,14 @@ def check_descriptions(
 
 
 def check_frames(frames: list[tuple[str, str, Any, Any]], links: list[LinkEntry]):
-    """Raises `ModelError` if a frame shares its name with another frame or a link, or has an invalid pose."""
+    """Raises `ModelError` if a frame shares its name with another frame or a link."""
     check_unique([f[0] for f in frames], "frame")
     names = {link.name for link in links}
-    for name, _, rotation, translation in frames:
+    for name, *_ in frames:
         if name in names:
             raise ModelError(
                 f"frame {name!r} has the name of a link; every link is a frame as well, so choose another name"
             )
-        _check_pose(f"frame {name!r}", rotation, translation)
 
 
 def massless_joint_notes(links: list[LinkEntry], mimics: list[Any], existing: list[Note]) -> list[Note]:

@@ -69,6 +69,7 @@ def from_denavit_hartenberg(
     tool=None,
     gravity=(0.0, 0.0, -9.81),
     name: str = "",
+    allow_unphysical_inertia: bool = False,
     **properties,
 ) -> Model:
     """Builds a serial robot from a table in the classic convention of Denavit and Hartenberg.
@@ -86,6 +87,7 @@ def from_denavit_hartenberg(
     * `base`: pose of frame 0 in the world, a `Pose` or a homogeneous matrix `(4, 4)`.
     * `tool`: pose of a frame "tool" in frame n, in the same forms.
     * `gravity`: `(3,)`, m/s^2. `name`: name of the robot.
+    * `allow_unphysical_inertia`: keep inertias that no rigid body has, each with a note in `Model.report`.
     * `properties`: those of `ModelBuilder.add_link`, a number or one per joint.
 
     Returns a `Model` with links "link1", ..., whose frames are on the axes of their joints, and the frames "link1_dh",
@@ -111,7 +113,15 @@ def from_denavit_hartenberg(
         joint = Prismatic(_Z) if row.slides else Revolute(_Z)
         members.append(ChainLink(joint, compose(before, _z_displacement(row)), move_inertia(body, frame), frame))
         before = frame
-    return build_chain(members, suffix="dh", tool=tool, gravity=gravity, name=name, properties=properties)
+    return build_chain(
+        members,
+        suffix="dh",
+        tool=tool,
+        gravity=gravity,
+        name=name,
+        allow_unphysical_inertia=allow_unphysical_inertia,
+        properties=properties,
+    )
 
 
 def from_modified_denavit_hartenberg(
@@ -122,6 +132,7 @@ def from_modified_denavit_hartenberg(
     tool=None,
     gravity=(0.0, 0.0, -9.81),
     name: str = "",
+    allow_unphysical_inertia: bool = False,
     **properties,
 ) -> Model:
     """Builds a serial robot from a table in the modified convention of Craig and of Khalil.
@@ -140,4 +151,12 @@ def from_modified_denavit_hartenberg(
         joint = Prismatic(_Z) if row.slides else Revolute(_Z)
         members.append(ChainLink(joint, placement, body, IDENTITY))
         before = IDENTITY
-    return build_chain(members, suffix="dh", tool=tool, gravity=gravity, name=name, properties=properties)
+    return build_chain(
+        members,
+        suffix="dh",
+        tool=tool,
+        gravity=gravity,
+        name=name,
+        allow_unphysical_inertia=allow_unphysical_inertia,
+        properties=properties,
+    )

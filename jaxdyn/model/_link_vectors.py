@@ -49,6 +49,7 @@ def from_link_vectors(
     tool=None,
     gravity=(0.0, 0.0, -9.81),
     name: str = "",
+    allow_unphysical_inertia: bool = False,
     **properties,
 ) -> Model:
     """Builds a serial robot from its link vectors and joint axes.
@@ -77,6 +78,7 @@ def from_link_vectors(
     * `inertias`: `Inertia` of each link in its frame at the centre of mass.
     * `tool`: pose of a frame "tool" in the last frame, a `Pose` or a matrix `(4, 4)`.
     * `gravity`: `(3,)`, m/s^2. `name`: name of the robot.
+    * `allow_unphysical_inertia`: keep inertias that no rigid body has, each with a note in `Model.report`.
     * `properties`: those of `ModelBuilder.add_link`, a number or one per joint.
 
     Returns a `Model` with links "link1", ..., parallel to the frames with their origins at S_j, and the frames
@@ -95,7 +97,15 @@ def from_link_vectors(
         rotation = _zero_rotation(joint, k)
         members.append(ChainLink(kind(vector(joint.e_after)), (rotation, at), move_inertia(body, frame), frame))
     tool_pose = None if tool is None else as_pose(tool, "tool")
-    return build_chain(members, suffix="com", tool=tool_pose, gravity=gravity, name=name, properties=properties)
+    return build_chain(
+        members,
+        suffix="com",
+        tool=tool_pose,
+        gravity=gravity,
+        name=name,
+        allow_unphysical_inertia=allow_unphysical_inertia,
+        properties=properties,
+    )
 
 
 def _zero_rotation(joint: JointVectors, k: int):

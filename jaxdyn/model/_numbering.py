@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint, has_vector_rate
-from jaxdyn.model._checks import check_finite, check_unique
+from jaxdyn.model._checks import check_unique
 from jaxdyn.model._entries import LinkEntry
 from jaxdyn.recursion import Topology
 
@@ -111,8 +111,6 @@ def mimic_pairs(mimics, links: list[LinkEntry]):
                 f"joint {joint!r} mimics {source!r} and has no independent coordinate, but has {', '.join(given)}; "
                 f"give these to {source!r}, reflected through the ratio"
             )
-        for what, value in (("ratio", ratio), ("offset", offset)):
-            check_finite(f"mimic of {joint!r}: {what}", value)
         pairs.append((number[joint], number[source], ratio, offset))
     check_unique([m[0] for m in mimics], "mimicking joint")
     return pairs

@@ -37,6 +37,7 @@ def from_screws(
     tool=None,
     gravity=(0.0, 0.0, -9.81),
     name: str = "",
+    allow_unphysical_inertia: bool = False,
     **properties,
 ) -> Model:
     """Builds a serial robot from the screw axis of each joint in the frame of its own link.
@@ -57,6 +58,7 @@ def from_screws(
     * `joints`: class of each joint, required if screws are traced.
     * `tool`: pose of a frame "tool" in {n}.
     * `gravity`: `(3,)`, m/s^2. `name`: name of the robot.
+    * `allow_unphysical_inertia`: keep inertias that no rigid body has, each with a note in `Model.report`.
     * `properties`: those of `ModelBuilder.add_link`, a number or one per joint.
 
     Returns a `Model` with links "link1", ..., parallel to the frames {i} with their origins on the screw axes, and the
@@ -77,7 +79,7 @@ def from_screws(
     """
     screws, homes, bodies, kinds = _parse_arguments(screws, homes, inertias, joints, tool)
     tool = None if tool is None else as_pose(tool, "tool")
-    return _build_from_screws(screws, homes, bodies, kinds, tool, gravity, name, properties)
+    return _build_from_screws(screws, homes, bodies, kinds, tool, gravity, name, allow_unphysical_inertia, properties)
 
 
 def from_space_screws(
@@ -89,6 +91,7 @@ def from_space_screws(
     tool=None,
     gravity=(0.0, 0.0, -9.81),
     name: str = "",
+    allow_unphysical_inertia: bool = False,
     **properties,
 ) -> Model:
     """Builds a serial robot from the screw axis of each joint in the world, at the zero configuration.
@@ -110,7 +113,9 @@ def from_space_screws(
         steps.append(compose(inverse(before), home))
         before = home
     tool = None if tool is None else compose(inverse(before), as_pose(tool, "tool"))
-    return _build_from_screws(local_screws, steps, bodies, kinds, tool, gravity, name, properties)
+    return _build_from_screws(
+        local_screws, steps, bodies, kinds, tool, gravity, name, allow_unphysical_inertia, properties
+    )
 
 
 def _parse_arguments(screws, homes, inertias, joints, tool):
@@ -173,7 +178,9 @@ def _screw_in_frame(screw, pose: PosePair):
     return vector([*(rotation.T @ w), *(rotation.T @ (v + cross(w, at)))])
 
 
-def _build_from_screws(screws, steps, bodies, kinds, tool, gravity, name, properties) -> Model:
+def _build_from_screws(
+    screws, steps, bodies, kinds, tool, gravity, name, allow_unphysical_inertia, properties
+) -> Model:
     members, before = [], IDENTITY
     for screw, step, body, kind in zip(screws, steps, bodies, kinds, strict=True):
         joint, on_axis = _joint_and_axis_point(screw, kind)
@@ -181,7 +188,15 @@ def _build_from_screws(screws, steps, bodies, kinds, tool, gravity, name, proper
         frame = (np.eye(3), -on_axis)  # {i} in the link frame, whose origin is on the axis
         members.append(ChainLink(joint, placement, move_inertia(body, frame), frame))
         before = frame
-    return build_chain(members, suffix="com", tool=tool, gravity=gravity, name=name, properties=properties)
+    return build_chain(
+        members,
+        suffix="com",
+        tool=tool,
+        gravity=gravity,
+        name=name,
+        allow_unphysical_inertia=allow_unphysical_inertia,
+        properties=properties,
+    )
 
 
 def _joint_and_axis_point(screw, kind: type[AbstractJoint]):

@@ -111,10 +111,17 @@ def check_count(what: str, given: Sequence, count: int):
 
 
 def build_chain(
-    members: Sequence[ChainLink], *, suffix: str, tool: PosePair | None, gravity, name: str, properties: dict[str, Any]
+    members: Sequence[ChainLink],
+    *,
+    suffix: str,
+    tool: PosePair | None,
+    gravity,
+    name: str,
+    allow_unphysical_inertia: bool,
+    properties: dict[str, Any],
 ) -> Model:
     """Builds a chain of links "link1" on "joint1" etc., with the textbook's frames "link1_<suffix>" etc. and "tool"."""
-    builder = ModelBuilder(gravity, name)
+    builder = ModelBuilder(gravity, name, allow_unphysical_inertia=allow_unphysical_inertia)
     for key, value in properties.items():
         if np.ndim(value):
             check_count(f"values of {key}", value, len(members))

@@ -26,6 +26,7 @@ from jaxdyn.kinematics import (
     pose_error,
 )
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_state
 from jaxdyn.spatial import Pose
 
 
@@ -90,7 +91,7 @@ def resolved_rates(
     smallest singular value of J is below `tolerance` of the largest, the conditions (16) fail: status `SINGULAR`, and
     the rates are `J^T (J J^T + (damping s)^2)^-1`, s the largest singular value.
     """
-    q = check_shape("q", q, (model.nq,))
+    (q,) = check_state(model, q=q)
     rows = jnp.eye(6, dtype=q.dtype) if rows is None else rows
     j = rows @ jacobian(model, q, name, reference=WORLD_ALIGNED)
     velocity = check_shape("velocity", velocity, (j.shape[0],))
@@ -145,7 +146,7 @@ def follow_frame(
     error e of the start and of the integration. Accelerations are those of the same motion,
     `a = J^# (dV/dt + gain de/dt - dJ/dt v)`. Other arguments are those of `resolved_rates`.
     """
-    q0 = check_shape("q0", q0, (model.nq,))
+    (q0,) = check_state(model, q0=q0)
     chosen = jnp.eye(6, dtype=q0.dtype) if rows is None else rows
 
     solve = partial(resolved_rates, rows=chosen, inverse=inverse, tolerance=tolerance, damping=damping)

@@ -22,7 +22,9 @@ from jaxdyn.recursion._body_states import BodyStates as BodyStates
 from jaxdyn.recursion._body_states import body_poses as body_poses
 from jaxdyn.recursion._body_states import body_states as body_states
 from jaxdyn.recursion._body_states import link_offsets as link_offsets
+from jaxdyn.recursion._checks import check_model as check_model
 from jaxdyn.recursion._checks import check_state as check_state
+from jaxdyn.recursion._checks import check_wrenches as check_wrenches
 from jaxdyn.recursion._joint_states import joint_states as joint_states
 from jaxdyn.recursion._joint_states import joint_tangents as joint_tangents
 from jaxdyn.recursion._joint_states import place_at_last_dof as place_at_last_dof

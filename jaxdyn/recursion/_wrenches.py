@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import check_shape
 from jaxdyn.recursion._bodies import link_placements
+from jaxdyn.recursion._checks import check_wrenches
 from jaxdyn.recursion._tree import TreeModel
 
 
@@ -17,7 +17,7 @@ def body_wrenches(model: TreeModel, external, dtype):
     nb = len(t.bodies)
     if external is None:
         return jnp.zeros((nb, 6), dtype)
-    external = check_shape("external", external, (len(t.parents), 6))
+    external = check_wrenches(model, external)
     if nb == len(t.parents):
         return external
     rotation, translation = link_placements(t, model.placements.rotation, model.placements.translation)

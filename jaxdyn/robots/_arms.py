@@ -19,11 +19,13 @@ _PUMA = (
     (0.34, (0.0, 0.0, 0.0), (0.3e-3, 0.3e-3, 0.4e-3)),
     (0.09, (0.0, 0.0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3)),
 )
+# moments of the paper that no rigid body has, by link
+_PUMA_PUBLISHED = {0: (0.0, 0.0, 0.35), 2: (0.066, 0.0125, 0.086)}
 _PUMA_MOTORS = (1.14, 4.71, 0.827, 0.200, 0.179, 0.193)  # effective inertia at the joint, kg m^2
 _PUMA_EFFORT = (97.6, 186.4, 89.4, 24.2, 20.1, 21.3)  # N m
 
 
-def puma560(*, a2=0.4318, a3=-0.0203, d2=0.2435, d3=-0.0934, d4=0.4331) -> Model:
+def puma560(*, a2=0.4318, a3=-0.0203, d2=0.2435, d3=-0.0934, d4=0.4331, published_inertia: bool = False) -> Model:
     """The 6-joint arm Unimation PUMA 560, from the shoulder on, with the inertia of its motors.
 
     Geometry (modified Denavit-Hartenberg convention, arguments in m), masses, inertias, effective motor inertias and
@@ -34,7 +36,8 @@ def puma560(*, a2=0.4318, a3=-0.0203, d2=0.2435, d3=-0.0934, d4=0.4331) -> Model
     Some moments of inertia differ from the paper, because no rigid body has them. For the first link the paper gives
     only the inertia about the joint axis, the only one with an effect: here the other two are half of it, and the mass
     is zero. For the third link the paper gives the measured (0.066, 0.0125, 0.086) kg m^2, which violate the triangle
-    inequality; here the first is 0.0735, which adds at most 0.0075 kg m^2 to M11. The paper gives no friction and no
+    inequality; here the first is 0.0735, which adds at most 0.0075 kg m^2 to M11. `published_inertia` keeps the numbers
+    of the paper, with zero where it gives none, and a note in `Model.report`. The paper gives no friction and no
     joint ranges. Frame "link6_dh" is frame 6, at the centre of the wrist.
     """
     rows = (
@@ -45,8 +48,16 @@ def puma560(*, a2=0.4318, a3=-0.0203, d2=0.2435, d3=-0.0934, d4=0.4331) -> Model
         DHRow(0.0, -_QUARTER),
         DHRow(0.0, _QUARTER),
     )
-    bodies = [Inertia(m, np.array(c), np.diag(i)) for m, c, i in _PUMA]
-    return from_modified_denavit_hartenberg(rows, bodies, name="PUMA 560", armature=_PUMA_MOTORS, effort=_PUMA_EFFORT)
+    moments = [_PUMA_PUBLISHED.get(k, i) if published_inertia else i for k, (_, _, i) in enumerate(_PUMA)]
+    bodies = [Inertia(m, np.array(c), np.diag(i)) for (m, c, _), i in zip(_PUMA, moments, strict=True)]
+    return from_modified_denavit_hartenberg(
+        rows,
+        bodies,
+        name="PUMA 560",
+        allow_unphysical_inertia=published_inertia,
+        armature=_PUMA_MOTORS,
+        effort=_PUMA_EFFORT,
+    )
 
 
 # Paul 1981, tables 6.4 and 6.6, in the reading of Corke's Robotics Toolbox: mass, centre of mass, diagonal of

@@ -293,6 +293,26 @@ def test_hold_out_share_covers_all_rows_once():
     assert rows.max() == pytest.approx(10.0) and not np.isin(rows, np.asarray(split.fit[0].t)).any()
 
 
+@pytest.mark.parametrize("duration", [0.1, 0.3, 0.6, 1.0, 1.5, 1.7, 2.5, 4.0])
+def test_hold_out_share_of_pieces_that_trimming_leaves(duration):
+    """Most of the share is held out at any length, apart from the guard, which is in neither set."""
+    pieces = [_log("a").rows(slice(0, round(100 * duration)), f"a#{k}") for k in range(8)]
+    split = hold_out_share(pieces)
+    total, held = sum(x.num_samples for x in pieces), sum(x.num_samples for x in split.held_out)
+    assert 0.25 * 0.25 * total <= held <= 0.26 * total
+    assert sum(x.num_samples for x in split.fit) >= 0.45 * total
+    assert all(np.diff(x.t).max() < 0.011 for x in (*split.fit, *split.held_out))
+    names = {x.name for x in split.fit} & {x.name for x in split.held_out}
+    assert not names
+
+
+def test_hold_out_share_of_one_piece_that_is_too_short():
+    with pytest.raises(LogError, match="too short to hold out a share of 0.25: the longest lasts 0.29 s and the guard"):
+        hold_out_share([_log("a").rows(slice(0, 30), "a")])
+    short = hold_out_share([_log("a").rows(slice(0, 30), "a")], guard=0.0)
+    assert sum(x.num_samples for x in short.held_out) == pytest.approx(0.25 * 30, abs=4)
+
+
 def test_decimation_to_a_lower_rate_does_not_alias():
     """A signal of 96 Hz sampled at 1000 Hz; in every tenth row it would appear as 4 Hz, below the cut-off frequency."""
     t = np.arange(8000) * 0.001

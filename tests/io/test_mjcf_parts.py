@@ -193,7 +193,6 @@ REPORTED = {
     ),
     "solver": ("<joint limited='true' range='-1 1'/>", "", "", "solref, solimp"),
     "contact": ("<joint/>", "", "", "soft contact"),
-    "warning": ("<joint/>", "<custom><numeric name='n' data='nan'/></custom>", "", "MuJoCo's compiler: XML contains"),
 }
 
 
@@ -235,7 +234,7 @@ REFUSED = {
         "</worldbody></mujoco>",
         "flex 'cloth' is a deformable body",
     ),
-    "gravity": ("<mujoco><option gravity='0 0 nan'/></mujoco>", "gravity is"),
+    "gravity": ("<mujoco><option gravity='0 0 nan'/></mujoco>", "line 1, <option>: gravity has 'nan', .*finite"),
 }
 
 
@@ -250,3 +249,81 @@ def test_coefficients_are_leaves():
     model = jd.parse_mjcf(TIED)
     coupling = next(c for c in model.closures if c.name == "geared")
     assert coupling.coefficients.shape == (5,) and coupling.coefficients.dtype == jnp.result_type(float)
+
+
+NOT_FINITE = {
+    "mass": body("<joint/><geom size='.1' mass='{}'/>"),
+    "density": body("<joint/>", "<default><geom density='{}'/></default>"),
+    "data": body("<joint/>", "<custom><numeric name='n' data='1 {}'/></custom>"),
+    "qpos": body("<joint/>", "", "<keyframe><key qpos='{}'/></keyframe>"),
+    "margin": body("<joint margin='{}'/>"),
+    "timestep": body("<joint/>", "<option timestep='{}'/>"),
+}
+
+
+@pytest.mark.parametrize("key", NOT_FINITE)
+def test_numbers_that_are_not_finite_are_refused_with_their_line(key):
+    for word in ("nan", "NaN", "-nan", "inf", "-Infinity", "1e999", "1e308", "nan(0x1)", "9" * 400):
+        with pytest.raises(jd.FileFormatError, match=f"line [0-9]+, .*: {key} has .*; give finite numbers"):
+            jd.parse_mjcf(NOT_FINITE[key].format(word))
+
+
+def test_names_that_read_like_numbers_are_names():
+    inside = "<joint name='nan'/><site name='inf'/><geom name='1e999' size='.1'/>"
+    extra = "<sensor><jointpos joint='nan'/></sensor>"
+    options = "<custom><text name='t' data='nan inf'/></custom>"
+    assert jd.parse_mjcf(body(inside, options, extra)).joint_names == ("nan",)
+
+
+THREE_JOINTS = """
+<mujoco><worldbody>
+  <body><joint name='a' axis='0 1 0' ref='20'/><geom size='.1' mass='1'/>
+    <body><joint name='b' type='slide' axis='1 0 0' ref='0.3'/><geom size='.1' mass='1'/>
+      <body><joint name='c' axis='0 0 1'/><geom size='.1' mass='1'/></body></body></body>
+</worldbody>
+<tendon>
+  <fixed name='one'><joint joint='a' coef='0.7'/></fixed>
+  <fixed name='two'><joint joint='b' coef='-2'/></fixed>
+  <fixed name='both'><joint joint='a' coef='0.5'/><joint joint='b' coef='3'/></fixed>
+  <fixed name='others'><joint joint='a' coef='1'/><joint joint='c' coef='2'/></fixed>
+</tendon>
+<equality><tendon name='tie' {}/></equality></mujoco>
+"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "tendon1='one' polycoef='0.1 0 0 0 0'",
+        "tendon1='both' polycoef='0.2 5 0 0 0'",
+        "tendon1='one' tendon2='two' polycoef='0.1 0.5 -0.2 0.3 0.4'",
+        "tendon1='both' tendon2='one' polycoef='0.1 0.4 0 0 0'",
+    ],
+)
+def test_equalities_of_tendons_are_couplings(given):
+    """MuJoCo's residual of the equality vanishes where the coupling holds."""
+    text = THREE_JOINTS.format(given)
+    model, m = jd.parse_mjcf(text), compiled(text)
+    (coupling,) = model.closures
+    assert "read as a coupling" in notes(model) and "tendon 'others': is ignored" in notes(model)
+    data = mujoco.MjData(m)
+    for q in np.random.default_rng(0).uniform(-1, 1, (5, 3)):
+        k = {"a": 0, "b": 1}
+        source = 0.0 if coupling.source is None else q[k[coupling.source]]
+        q[k[coupling.joint]] = np.polyval(np.asarray(coupling.coefficients)[::-1], source)
+        data.qpos[:] = q
+        mujoco.mj_forward(m, data)
+        assert data.ne == 1 and abs(data.efc_pos[0]) < 1e-12
+        data.qpos[k[coupling.joint]] += 0.1
+        mujoco.mj_forward(m, data)
+        assert abs(data.efc_pos[0]) > 1e-3
+
+
+@pytest.mark.parametrize(
+    "given", ["tendon1='both' tendon2='others'", "tendon1='both' tendon2='one' polycoef='0 1 1 0 0'"]
+)
+def test_equalities_of_tendons_that_couple_more_joints_are_refused(given):
+    with pytest.raises(jd.FileFormatError, match="equality 'tie' constrains tendons .*; describe it by an equality of"):
+        jd.parse_mjcf(THREE_JOINTS.format(given))
+    model = jd.parse_mjcf(THREE_JOINTS.format(f"{given} active='false'"))
+    assert model.closures == () and "equality 'tie': is disabled" in notes(model)

@@ -120,3 +120,12 @@ def test_loading_resolves_meshes_on_request(folders):
     assert jd.load_urdf(urdf(folders, f"file://{secret}"), allow_absolute=True).shapes[0].mesh == os.path.realpath(
         secret
     )
+
+
+def test_refused_meshes_name_file_and_line(folders):
+    path = urdf(folders, "package://arm/../../secret.stl")
+    with pytest.raises(
+        FileFormatError, match=r"arm.urdf, line 1, .*<mesh>: mesh .* lies outside the allowed folders"
+    ) as error:
+        jd.load_urdf(path, package_dirs=[folders / "robots"])
+    assert str(path) in str(error.value)

@@ -7,7 +7,8 @@ import pytest
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import Helical, Prismatic, Revolute, Spherical, Universal
-from jaxdyn.model import ModelBuilder
+from jaxdyn.model import ModelBuilder, Shape
+from jaxdyn.model._edits import to_builder
 from jaxdyn.spatial import Inertia, box, quaternion_to_matrix, sphere
 
 from ._robots import branched_robot, efforts, pendulum, random_state
@@ -79,58 +80,67 @@ ERRORS = {
         lambda: start(inertia=Inertia(1.0, np.zeros(3), np.triu(np.ones((3, 3))))),
         "'arm'.*not symmetric",
     ),
-    "mass not finite": (lambda: start(inertia=box((1, 1, np.nan), density=1.0)), "'arm' is not finite"),
+    "mass not finite": (
+        lambda: start(inertia=box((1, 1, np.nan), density=1.0)),
+        "link 'arm': mass is nan, expected finite",
+    ),
     "centre not finite": (
         lambda: start(inertia=sphere(1.0, mass=1.0).moved((np.inf, 0, 0))),
-        "'arm' has a centre of mass that is not finite",
+        "link 'arm': com is .inf 0. 0.., expected finite",
     ),
-    "translation not finite": (lambda: start(translation=(0, 0, np.nan)), "'arm_joint' has a translation"),
-    "rotation not finite": (lambda: start(rpy=(0, 0, np.inf)), "'arm_joint' has a rotation"),
-    "zero quaternion": (lambda: start(quaternion=np.zeros(4)), "'arm_joint' has a quaternion of length zero"),
-    "zero axis": (lambda: start(joint=Revolute((0, 0, 0))), "'arm_joint' has a zero axis"),
+    "translation not finite": (
+        lambda: start(translation=(0, 0, np.nan)),
+        "joint 'arm_joint': translation is .*nan.*, expected finite",
+    ),
+    "rotation not finite": (lambda: start(rpy=(0, 0, np.inf)), "joint 'arm_joint': rpy is .*inf.*, expected finite"),
+    "zero quaternion": (lambda: start(quaternion=np.zeros(4)), "joint 'arm_joint': quaternion is .*not all"),
+    "zero axis": (lambda: start(joint=Revolute((0, 0, 0))), "joint 'arm_joint': axis is .*not all of them zero"),
     "one zero axis of two": (
         lambda: start(joint=Universal((0, 0, 1), (0, 0, 0))),
-        "'arm_joint' has a zero axis .*axis2",
+        "joint 'arm_joint': axis2 is .*not all of them zero",
     ),
-    "axis not finite": (lambda: start(joint=Prismatic((0, 0, np.nan))), "'arm_joint': parameter .axis"),
-    "pitch not finite": (lambda: start(joint=Helical((0, 0, 1), np.nan)), "'arm_joint': parameter .pitch"),
-    "armature not finite": (lambda: start(armature=np.inf), "'arm_joint': armature is not finite"),
-    "stiffness not finite": (lambda: start(stiffness=np.inf), "'arm_joint': stiffness is not finite"),
-    "negative armature": (lambda: start(armature=-0.1), "'arm_joint': armature is -0.1, and cannot be negative"),
+    "axis not finite": (
+        lambda: start(joint=Prismatic((0, 0, np.nan))),
+        "'arm_joint': axis is .*nan.*, expected finite",
+    ),
+    "pitch not finite": (lambda: start(joint=Helical((0, 0, 1), np.nan)), "'arm_joint': pitch is nan, expected finite"),
+    "armature not finite": (lambda: start(armature=np.inf), "'arm_joint': armature is inf, expected finite"),
+    "stiffness not finite": (lambda: start(stiffness=np.inf), "'arm_joint': stiffness is inf, expected finite"),
+    "negative armature": (lambda: start(armature=-0.1), "'arm_joint': armature is -0.1, expected .* not negative"),
     "limits crossed": (lambda: start(lower=1.0, upper=-1.0), "'arm_joint': its lower limit 1.0 is above"),
     "gravity not finite": (
         lambda: ModelBuilder(gravity=(0, 0, np.nan)).add_link("arm", "world", Y),
-        "gravity is not finite",
+        "robot: gravity is .*nan., expected finite",
     ),
     "frame not finite": (
         lambda: start().add_frame("tip", "arm", translation=(0, np.inf, 0)),
-        "frame 'tip' has a translation that is not finite",
+        "frame 'tip': translation is .*inf.*, expected finite",
     ),
     "frame with a link's name": (lambda: start().add_frame("arm", "arm"), "frame 'arm' has the name of a link"),
     "mimic not finite": (
         lambda: start().add_link("x", "arm", Y).add_mimic("x_joint", "arm_joint", ratio=np.nan),
-        "mimic of 'x_joint': ratio is not finite",
+        "mimic of 'x_joint': ratio is nan, expected finite",
     ),
     "closure not finite": (
         lambda: start().add_closure("loop", "point", ("arm", (0, 0, np.nan)), ("world", (0, 0, 0))),
-        "closure 'loop' has a translation that is not finite",
+        "closure 'loop': translation is .*nan., expected finite",
     ),
     "coupling not finite": (
         lambda: start().add_coupling("tie", "arm_joint", None, [np.inf]),
-        "coupling 'tie': coefficients is not finite",
+        "coupling 'tie': coefficients is .inf., expected finite",
     ),
     "gear not finite": (
         lambda: start().add_actuator("motor", "arm_joint", gear=np.inf),
-        "actuator 'motor': gear is not finite",
+        "actuator 'motor': gear is inf, expected finite",
     ),
     "range of no control": (
         lambda: start().add_actuator("motor", "arm_joint", range=(1.0, -1.0)),
         "actuator 'motor': its range",
     ),
-    "damping not a number": (lambda: start(damping=np.nan), "'arm_joint': damping is not a number"),
+    "damping not a number": (lambda: start(damping=np.nan), "'arm_joint': damping is nan, expected finite"),
     "damping of a wrong shape": (
         lambda: start(damping=[1.0, 2.0]),
-        r"'arm_joint': damping has shape \(2,\), expected \(1,\)",
+        r"'arm_joint': damping has shape \(2,\), expected \(1,\) or a number",
     ),
     "rest of a wrong shape": (
         lambda: start(joint=Spherical(), rest=[1.0, 0.0, 0.0]),
@@ -163,6 +173,110 @@ ERRORS = {
         "its source 'x_joint' mimics a joint itself",
     ),
 }
+
+
+#: wrong values by the argument of `add_link` that receives them
+WRONG = {
+    "translation": ([1.0, 2.0], 3.0, np.zeros((3, 1)), "here", [1.0, "x", 0.0], 1j * np.ones(3)),
+    "rotation": (np.ones((3, 3)), np.diag([1.0, 1.0, -1.0]), 2 * np.eye(3), np.eye(4), np.full((3, 3), np.nan)),
+    "quaternion": (np.ones(3), np.zeros(4), 1.0),
+    "rpy": ([0.0, 0.0], np.eye(3)),
+    **dict.fromkeys(("damping", "friction", "armature", "friction_velocity"), (-1.0, np.inf, [1.0, 2.0], "stiff")),
+    **dict.fromkeys(("effort", "velocity"), (-1.0, np.nan, [[1.0]], [1.0, 1.0])),
+    "stiffness": (np.nan, [1.0, 2.0]),
+    "rest": (np.inf, [0.0, 0.0]),
+    **dict.fromkeys(("lower", "upper"), (np.nan, [0.0, 0.0, 0.0])),
+}
+#: calls with a wrong argument, by the argument and its owner
+WRONG_CALLS = {
+    "joint 'arm_joint': axis": [lambda n=n: start(joint=Revolute(np.ones(n))) for n in (1, 2, 4)],
+    "joint 'arm_joint': axis2": [lambda: start(joint=Universal([0, 0, 1], [0, 1]))],
+    "joint 'arm_joint': pitch": [lambda: start(joint=Helical([0, 0, 1], [0.1, 0.2]))],
+    "link 'arm': inertia": [
+        lambda: start(inertia=Inertia(1.0, np.zeros(3), np.eye(2))),
+        lambda: start(inertia=Inertia(1.0, np.zeros(3), np.ones(3))),
+    ],
+    "link 'arm': mass": [lambda: start(inertia=Inertia([1.0, 2.0], np.zeros(3), np.eye(3)))],
+    "link 'arm': com": [lambda: start(inertia=Inertia(1.0, np.zeros(2), np.eye(3)))],
+    "robot: gravity": [
+        lambda g=g: ModelBuilder(gravity=g).add_link("arm").build() for g in (9.81, (0, 9.81), np.zeros((3, 1)), "down")
+    ],
+    "frame 'tip': translation": [lambda: start().add_frame("tip", "arm", translation=[0, 0])],
+    "frame 'tip': rotation": [lambda: start().add_frame("tip", "arm", rotation=-np.eye(3))],
+    "mimic of 'x_joint': offset": [
+        lambda: start().add_link("x", "arm", Y).add_mimic("x_joint", "arm_joint", offset=np.array([0.0, 1.0]))
+    ],
+    "closure 'loop': quaternion": [
+        lambda: start().add_closure("loop", "weld", ("arm", (np.ones(3), np.zeros(3))), ("world", np.zeros(3)))
+    ],
+    "closure 'loop': length": [
+        lambda: start().add_closure("loop", "distance", ("arm", np.zeros(3)), ("world", np.zeros(3)), length=-1.0)
+    ],
+    "coupling 'tie': coefficients": [lambda: start().add_coupling("tie", "arm_joint", None, np.eye(2))],
+    "actuator 'motor': gear": [lambda: start().add_actuator("motor", "arm_joint", gear=[1.0, 2.0]).build()],
+    "actuator 'motor': range": [lambda: start().add_actuator("motor", "arm_joint", range=[1.0, 2.0, 3.0])],
+    "shape 'box': size": [lambda: start().add_shape(Shape("box", "arm", "box", (1.0, np.nan, 1.0)))],
+    "shape 'box': translation": [lambda: start().add_shape(Shape("box", "arm", "box", (1.0, 1.0, 1.0), (0.0, 0.0)))],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_shapes_and_values_name_joint_and_argument(name):
+    for value in WRONG[name]:
+        with pytest.raises(ModelError, match=f"joint 'arm_joint': {name} (is|has shape) .*, expected "):
+            start(**{name: value})
+
+
+@pytest.mark.parametrize("message", WRONG_CALLS)
+def test_wrong_arguments_name_owner_and_argument(message):
+    for call in WRONG_CALLS[message]:
+        with pytest.raises(ModelError, match=f"^{message}"):
+            call()
+
+
+@pytest.mark.slow
+def test_wrong_classes_name_owner_and_argument(without_annotations):
+    for joint in (Revolute, "revolute", 3):
+        with pytest.raises(
+            ModelError, match="^joint 'arm_joint': joint is .*, expected an instance of AbstractJoint; "
+        ):
+            start(joint=joint)
+    with pytest.raises(ModelError, match=r"the class Revolute, .*; create one: Revolute\(...\)"):
+        start(joint=Revolute)
+    with pytest.raises(ModelError, match="^link 'arm': inertia is 1.0, expected an instance of Inertia"):
+        start(inertia=1.0)
+
+
+@pytest.mark.parametrize("message", ["translation", "damping", "axis", "mass"])
+def test_shapes_of_traced_numbers_are_checked_and_their_values_are_not(message):
+    def build(x, size):
+        wide = lambda name: jnp.full(size, x) if name == message else x
+        b = ModelBuilder()
+        at = jnp.full(2 if message == "translation" and size else 3, x)
+        axis = jnp.full(2 if message == "axis" and size else 3, x)
+        b.add_link("arm", "world", Revolute(axis), Inertia(wide("mass"), jnp.zeros(3), jnp.eye(3)),
+                   translation=at, damping=wide("damping"))  # fmt: skip
+        return b.build().links.mass.sum()
+
+    assert jax.eval_shape(lambda x: build(x, ()), jnp.array(-1.0)).shape == ()
+    with pytest.raises(ModelError, match=f"{message} has shape"):
+        jax.eval_shape(lambda x: build(x, (2,)), jnp.array(1.0))
+
+
+def test_unphysical_inertia_is_kept_on_request_and_noted():
+    body = Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))
+    with pytest.raises(ModelError, match="link 'arm' has principal moments.*allow_unphysical_inertia=True"):
+        start(inertia=body).build()
+    builder = ModelBuilder(allow_unphysical_inertia=True).add_link("arm", "world", Y, body)
+    model = builder.build()
+    np.testing.assert_array_equal(model.links.inertia[0], np.diag([1.0, 1.0, 3.0]))
+    (note,) = model.report
+    assert note.where == "link arm" and "triangle inequality" in note.what and "kept" in note.what
+    assert to_builder(model).build().report == model.report
+    with pytest.raises(ModelError, match="link 'arm': inertia is .*nan"):
+        ModelBuilder(allow_unphysical_inertia=True).add_link(
+            "arm", "world", Y, Inertia(1.0, np.zeros(3), np.full((3, 3), np.nan))
+        )
 
 
 @pytest.mark.parametrize("name", ERRORS)

@@ -170,3 +170,17 @@ def test_scara_mass_matrix_of_the_revolute_joints():
     got = PoseOracle(robots.scara()).oracle.mass_matrix(q)
     np.testing.assert_allclose(got[:2, :2], [[m11, m12], [m12, m22]], rtol=1e-12)
     np.testing.assert_allclose(got[2, 2], m3, rtol=1e-12)
+
+
+def test_puma_with_the_published_inertia():
+    """Moments that no rigid body has are kept with a note, and change M11 alone."""
+    physical, published = robots.puma560(), robots.puma560(published_inertia=True)
+    np.testing.assert_array_equal(np.diagonal(published.links.inertia[0]), [0, 0, 0.35])
+    np.testing.assert_array_equal(np.diagonal(published.links.inertia[2]), [0.066, 0.0125, 0.086])
+    assert [note.where for note in published.report] == ["link link1", "link link3"]
+    assert all("triangle inequality" in note.what for note in published.report) and physical.report == ()
+    q = np.array([0.3, -0.8, 0.6, 0.2, -0.4, 0.1])
+    change = np.asarray(PoseOracle(published).oracle.mass_matrix(q) - PoseOracle(physical).oracle.mass_matrix(q))
+    assert 1e-5 < abs(change[0, 0]) < 0.0076
+    change[0, 0] = 0
+    np.testing.assert_allclose(change, 0, atol=1e-14)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._errors import ModelError, ShapeError, check_instance
 from jaxdyn._types import Array, Float
 from jaxdyn.constraints.contract import (
     AbstractConstraint,
@@ -32,6 +32,8 @@ Constraints = tuple[AbstractConstraint, ...]
 
 def as_constraints(constraints) -> Constraints:
     """Converts one constraint or several to a tuple with unique names."""
+    if not isinstance(constraints, AbstractConstraint | tuple | list):
+        check_instance("constraints", constraints, AbstractConstraint, "pass one constraint or a sequence of them")
     out = (constraints,) if isinstance(constraints, AbstractConstraint) else tuple(constraints)
     for c in out:
         if not isinstance(c, AbstractHolonomic | AbstractNonholonomic):

@@ -13,6 +13,7 @@ from jaxdyn.constraints.types._closures import (
 from jaxdyn.constraints.types._coordinates import JointCoupling
 from jaxdyn.constraints.types._ends import End
 from jaxdyn.model import Coupling, Model
+from jaxdyn.recursion import check_model
 
 _KINDS = {
     "point": PointClosure,
@@ -38,6 +39,7 @@ def described_constraints(model: Model) -> tuple[AbstractConstraint, ...]:
     assert pin.name == "pin"
     ```
     """
+    check_model(model)
     out = []
     for c in model.closures:
         if isinstance(c, Coupling):

@@ -12,6 +12,8 @@ from jaxdyn.identification.logs._log import Log
 from jaxdyn.identification.logs._table import LogError
 
 _MIN_ROWS = 2
+# of the share that is to be held out, the part that may remain after the guard
+_LEAST_HELD_OUT = 0.25
 
 
 @dataclass(frozen=True)
@@ -108,14 +110,8 @@ def hold_out_times(
             raise ModelError(f"the held-out block {block} ends before it begins; expected (from, to) in s")
     fit, held_out = [], []
     for log in logs:
-        t = np.asarray(log.t)
-        inside = np.zeros(len(t), bool)
-        near = np.zeros(len(t), bool)
-        for low, high in blocks:
-            inside |= (t >= low) & (t < high)
-            near |= (np.abs(t - low) < guard) | (np.abs(t - high) < guard)
-        held_out += _split_by_mask(log, inside & ~near)
-        fit += _split_by_mask(log, ~inside & ~near)
+        for pieces, found in zip((fit, held_out), _split_by_times(log, blocks, guard), strict=True):
+            pieces += found
     if not held_out:
         spans = [f"{x.name}: {float(x.t[0]):.4g} to {float(x.t[-1]):.4g} s" for x in logs]
         raise ModelError(
@@ -127,16 +123,18 @@ def hold_out_times(
 def hold_out_share(logs: Sequence[Log], share: float = 0.25, blocks: int = 4, guard: float | int = 0.1) -> Split:
     """Holds out a share of each log, in blocks of equal length at the ends of equal sections of the log.
 
-    Of a periodic motion, hold out whole runs instead: each block repeats in the data of the fit.
+    A log that is too short for its blocks, as trimming may leave, has fewer blocks; of logs that are too short for one
+    block, the share is held out as whole logs. Of a periodic motion, hold out whole runs instead: each block repeats
+    in the data of the fit.
 
     Arguments:
 
     * `logs`: all logs.
     * `share`: held-out share, between 0 and 1.
-    * `blocks`: number of held-out blocks per log.
+    * `blocks`: number of held-out blocks per log, at most.
     * `guard`: rows closer than this to the border of a block (s) are in neither set.
 
-    Returns a `Split`.
+    Returns a `Split`. Raises `LogError` if the logs are too short for any block.
 
     ```python
     import numpy as np
@@ -151,15 +149,51 @@ def hold_out_share(logs: Sequence[Log], share: float = 0.25, blocks: int = 4, gu
         raise ModelError(
             f"share is {share:g} and blocks {blocks}; expected a share between 0 and 1, and at least one block"
         )
-    parts: list[Split] = []
+    fit: list[Log] = []
+    held_out: list[Log] = []
+    owed = 0.0  # time that is still to be held out, from logs that are too short to be divided
     for log in logs:
-        low, high = float(log.t[0]), float(log.t[-1])
-        ends = low + (high - low) * np.arange(1, blocks + 1) / blocks
-        length = (high - low) * share / blocks
+        split = _hold_out_blocks(log, share, blocks, guard)
+        duration = float(log.t[-1] - log.t[0])
+        owed += 0.0 if split else share * duration
+        if split is None and owed >= duration / 2:
+            held_out.append(log)
+            owed -= duration
+            continue
+        fit += split.fit if split else [log]
+        held_out += split.held_out if split else []
+    if not held_out or not fit:
+        longest = max((float(log.t[-1] - log.t[0]) for log in logs), default=0.0)
+        raise LogError(
+            f"the logs are too short to hold out a share of {share:g}: the longest lasts {longest:.3g} s and the guard "
+            f"{guard:g} s; give longer logs, a shorter guard, or hold out whole runs by hold_out_runs"
+        )
+    return Split(fit, held_out)
+
+
+def _hold_out_blocks(log: Log, share: float, blocks: int, guard: float | int) -> Split | None:
+    """Holds out `blocks` blocks of a log, or fewer where the guard takes most of them; None if it takes any block."""
+    low, high = float(log.t[0]), float(log.t[-1])
+    for count in range(blocks, 0, -1):
+        ends = low + (high - low) * np.arange(1, count + 1) / count
+        length = (high - low) * share / count
         times = [(float(end - length), float(end)) for end in ends]
-        times[-1] = (times[-1][0], high + 1.0)  # the last sample included
-        parts.append(hold_out_times([log], times, guard))
-    return Split([log for part in parts for log in part.fit], [log for part in parts for log in part.held_out])
+        times[-1] = (times[-1][0], high + guard + 1.0)  # the last sample included
+        fit, held_out = _split_by_times(log, times, guard)
+        if fit and sum(x.num_samples for x in held_out) >= _LEAST_HELD_OUT * share * log.num_samples:
+            return Split(fit, held_out)
+    return None
+
+
+def _split_by_times(log: Log, blocks, guard: float | int) -> tuple[list[Log], list[Log]]:
+    """Segments of a log for the fit, and held-out segments."""
+    t = np.asarray(log.t)
+    inside = np.zeros(len(t), bool)
+    near = np.zeros(len(t), bool)
+    for low, high in blocks:
+        inside |= (t >= low) & (t < high)
+        near |= (np.abs(t - low) < guard) | (np.abs(t - high) < guard)
+    return _split_by_mask(log, ~inside & ~near), _split_by_mask(log, inside & ~near)
 
 
 def _split_by_mask(log: Log, mask: np.ndarray) -> list[Log]:

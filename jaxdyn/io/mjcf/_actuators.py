@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxdyn.io.mjcf._compiled import CompiledModel, NumpyPose, make_distinct
 from jaxdyn.io.mjcf._scene import site_pose
+from jaxdyn.io.mjcf._tendons import add_tendon_coupling, shift_polynomial
 
 _UNBOUNDED = (-np.inf, np.inf)
 
@@ -132,6 +133,8 @@ def add_equalities(source: CompiledModel):
             _add_coupling(source, equality, name)
         elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
             _add_closure(source, equality, name, "weld" if kind == kinds.mjEQ_WELD else "point")
+        elif kind == kinds.mjEQ_TENDON:
+            add_tendon_coupling(source, equality, name)
         else:
             source.note(where, f"ties {kind.name[5:].lower()}s, which is not supported; ignored")
 
@@ -165,8 +168,6 @@ def _add_coupling(source: CompiledModel, equality: int, name: str):
         constant = np.array([m.eq_data[equality, 0] + reference[0]])
         source.builder.add_coupling(name, source.joints[ends[0]], None, constant)
         return
-    shifted = np.zeros(5)
-    for coefficient in m.eq_data[equality, 4::-1]:  # Horner's scheme in (q2 - r2)
-        shifted = np.r_[coefficient, shifted[:-1]] - reference[1] * shifted
+    shifted = shift_polynomial(m.eq_data[equality, :5], reference[1])
     shifted[0] += reference[0]
     source.builder.add_coupling(name, source.joints[ends[0]], source.joints[ends[1]], shifted)

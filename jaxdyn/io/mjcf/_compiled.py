@@ -87,6 +87,8 @@ class CompiledModel:
     joint_names: set[str] = field(init=False)
     #: MuJoCo's free joints that are split into three slides and a ball
     split: set[int] = field(default_factory=set, init=False)
+    #: tendons that are read as couplings of joints
+    coupled_tendons: set[int] = field(default_factory=set, init=False)
 
     def __post_init__(self):
         types = self.mujoco.mjtObj

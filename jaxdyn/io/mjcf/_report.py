@@ -182,7 +182,10 @@ def _others(source: CompiledModel) -> Iterator[tuple[str, str]]:
     for i, name in enumerate(_tendons(source)):
         parts = ("stiffness", "damping", "frictionloss", "limited")
         has = [part for part in parts if np.any(getattr(m, f"tendon_{part}")[i])]
-        yield f"tendon {name!r}", f"is ignored{', with its ' + ', '.join(has) if has else ''}"
+        if i not in source.coupled_tendons:
+            yield f"tendon {name!r}", f"is ignored{', with its ' + ', '.join(has) if has else ''}"
+        elif has:
+            yield f"tendon {name!r}", f"its {', '.join(has)} is ignored"
     counts = {
         "flex": (m.nflex, "rigid flexes, which only make contact,"),
         "skin": (m.nskin, "skins"),

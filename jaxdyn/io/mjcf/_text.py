@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from jaxdyn._errors import FileFormatError
-from jaxdyn.io.files import Element, ParsingLimits, fail, parse_xml
+from jaxdyn.io.files import LARGEST, Element, ParsingLimits, fail, parse_xml
 
 # links of a chain are nested elements; the time of the compiler grows quadratically with the content of a body
 LIMITS = ParsingLimits(max_elements=10_000, max_depth=500)
@@ -23,6 +23,17 @@ _SIZES = (  # sets of attributes whose product is the size of such an array
 _ONLY_OF = {"size": {"numeric"}, "dim": {"user"}, "params": {"mesh"}}
 _PER_ELEMENT = re.compile("nkey|nuser_.*")  # columns or rows that are added to every element
 _MAX_PER_ELEMENT = 1_000
+# attributes whose value is a name, a list of names or free text, which may read like a number
+_NAMES = frozenset(
+    "name class childclass model content_type joint joint1 joint2 jointinparent body body1 body2 geom geom1 geom2 site "
+    "site1 site2 refsite cranksite slidersite sidesite tendon tendon1 tendon2 actuator camera light material texture "
+    "mesh hfield flex skin target objname refname instance plugin prefix key value bodyname node source layer root "
+    "meshdir texturedir assetdir sep element".split()
+)
+_TEXTS = {("text", "data")}
+# spellings of NaN and infinity that C reads and Python does not, such as nan(0x1)
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf)\b", re.IGNORECASE)
+_LONG = 30  # characters of a number that may be too large without an exponent
 _SKIPPED = (("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"))
 _TAG = re.compile(r"<(?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*>")
 
@@ -91,6 +102,7 @@ def _count_content(root: Element, bounds: ParsingLimits) -> Text:
                 element,
                 f"expands to more than {bounds.max_elements} elements; raise bounds=ParsingLimits(max_elements=...)",
             )
+        _check_finite(element)
         _check_sizes(element)
         tag = element.tag.lower()
         attached += times * (tag == "attach")
@@ -140,6 +152,30 @@ def _array_sizes(element: Element, key: str) -> Iterator[int]:
         except ValueError:
             continue
         yield math.ceil(value) if value < MAX_SIZE else MAX_SIZE + 1
+
+
+def _check_finite(element: Element):
+    """Refuses NaN and infinite numbers, for some of which MuJoCo substitutes a default."""
+    for key, text in element.attributes.items():
+        if key in _NAMES or key.startswith("file") or (element.tag, key) in _TEXTS:
+            continue
+        for word in text.replace(",", " ").split():
+            if not _may_be_infinite(word):
+                continue
+            try:
+                finite = abs(float(word)) <= LARGEST  # false for NaN
+            except ValueError:
+                finite = not _NOT_FINITE.match(word)
+            if not finite:
+                fail(
+                    element,
+                    f"{key} has {word[:40]!r}, which is not a finite number of physical size; give finite numbers",
+                )
+
+
+def _may_be_infinite(word: str) -> bool:
+    """A quick check, as a file has many words: NaN, infinity, an exponent, or many digits."""
+    return len(word) >= _LONG or any(letter in word for letter in "nNeE")
 
 
 def _check_sizes(element: Element):

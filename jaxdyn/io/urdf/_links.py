@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jaxdyn.io.files import Element, fail, read_number, read_vector, require_attribute, with_numpy_leaves
+from jaxdyn.io.files import Element, fail, read_number, read_vector, with_numpy_leaves
 from jaxdyn.model import ModelBuilder, Shape
 from jaxdyn.spatial import Inertia, inertia_defect
 
@@ -53,16 +53,19 @@ def read_inertia(link: Element, builder: ModelBuilder) -> Inertia | None:
         return None
     note = lambda what: builder.add_note(f"link {link.attributes['name']}", what)
     mass, tensor = inertial.first("mass"), inertial.first("inertia")
-    missing = [f"<{tag}>" for tag, x in (("mass", mass), ("inertia", tensor)) if x is None]
-    missing += [] if tensor is None else [k for k in _SIX if k not in tensor.attributes]
-    given = {k: read_number(tensor, k) for k in _SIX if k in tensor.attributes} if tensor is not None else {}
-    m = read_number(mass, "value") if mass is not None else 0.0
-    if missing:
-        note(f"<inertial> has no {', '.join(missing)}: ignored, as by urdfdom; the link is massless")
+    six = {} if tensor is None else {k: read_number(tensor, k) for k in _SIX if k in tensor.attributes}
+    if mass is None:
+        note("<inertial> has no <mass>: ignored, as by urdfdom; the link is massless")
         return None
+    m = read_number(mass, "value")
     if m < 0:
         fail(inertial, f"mass is {m:g}, which is negative; correct it")
-    xx, xy, xz, yy, yz, zz = (given[k] for k in _SIX)
+    missing = ["<inertia>"] if tensor is None else [k for k in _SIX if k not in six]
+    if missing:
+        what = "the mass is kept and the rotational inertia is zero, as by Pinocchio"
+        note(f"<inertial> has no {', '.join(missing)}: {what}")
+        six = dict.fromkeys(_SIX, 0.0)
+    xx, xy, xz, yy, yz, zz = (six[k] for k in _SIX)
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     defect = inertia_defect(m, matrix)
     if defect:
@@ -119,10 +122,12 @@ def add_shapes(
     link: Element,
     name: str,
     materials: dict[str, tuple[float, ...]],
-    find_mesh: Callable[[str, str], str],
+    find_mesh: Callable[[Element, str], str],
     builder: ModelBuilder,
 ):
-    """Adds the shapes of `<visual>` and `<collision>` to the link `name`; `find_mesh` resolves names of meshes."""
+    """Adds the shapes of `<visual>` and `<collision>` to the link `name`; `find_mesh` resolves the name in an
+    element `<mesh>`.
+    """
     for tag in ("visual", "collision"):
         for k, element in enumerate(link.all(tag)):
             where = f"link {name}"
@@ -133,7 +138,7 @@ def add_shapes(
                 builder.add_note(where, f"<{tag}> {k} has the geometry {kinds or 'nothing'}: ignored")
                 continue
             kind, size = _SOLIDS[solid.tag](solid)
-            mesh = find_mesh(require_attribute(solid, "filename"), where) if kind == "mesh" else ""
+            mesh = find_mesh(solid, where) if kind == "mesh" else ""
             xyz, quaternion = read_origin(element)
             shape = Shape(
                 name=element.attributes.get("name") or f"{name}_{tag}_{k}",

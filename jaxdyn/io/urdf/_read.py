@@ -126,17 +126,20 @@ def _parse(text, source, base, floating_base, package_dirs, allow_absolute, dtyp
         raise FileFormatError(f"{source}: {error}") from None
 
 
-def _mesh_finder(base, package_dirs, allow_absolute: bool, builder: ModelBuilder) -> Callable[[str, str], str]:
-    """A function that resolves the name of a mesh to its file, or keeps the name if no folders are given."""
+def _mesh_finder(base, package_dirs, allow_absolute: bool, builder: ModelBuilder) -> Callable[[Element, str], str]:
+    """A function that resolves the name in `<mesh>` to its file, or keeps the name if no folders are given."""
     if not package_dirs and not allow_absolute:
-        return lambda mesh, where: mesh
+        return lambda element, where: require_attribute(element, "filename")
 
-    def find(mesh: str, where: str) -> str:
+    def find(element: Element, where: str) -> str:
+        mesh = require_attribute(element, "filename")
         try:
             return str(resolve_mesh(mesh, base=base, package_dirs=package_dirs, allow_absolute=allow_absolute))
         except FileAccessError as error:
             builder.add_note(where, f"{error}: name kept")
             return mesh
+        except FileFormatError as error:
+            fail(element, str(error))
 
     return find
 
@@ -151,7 +154,7 @@ class _Tree(NamedTuple):
     roots: list[str]
 
 
-def _add_robot(robot: Element, builder: ModelBuilder, floating_base: bool, find: Callable[[str, str], str]):
+def _add_robot(robot: Element, builder: ModelBuilder, floating_base: bool, find: Callable[[Element, str], str]):
     tree = _read_tree(robot)
     note_unread(robot, builder)
     mimics = read_mimics(list(tree.joints.values()), builder)

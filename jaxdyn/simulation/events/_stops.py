@@ -9,6 +9,7 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError
 from jaxdyn.dynamics import AbstractMotion
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_model
 from jaxdyn.simulation.events._events import AbstractReset, Event
 from jaxdyn.simulation.system import System, described_motion
 
@@ -136,6 +137,7 @@ def joint_stops(system: Model | System, restitution: ArrayLike = 0.5) -> tuple[E
     ```
     """
     model, motion = (system.model, system.motion) if isinstance(system, System) else (system, None)
+    check_model(model)
     stops: list[Event] = []
     for name in model.joint_names:
         view = model.joint(name)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import ShapeError
+from jaxdyn._errors import ShapeError, check_count, check_is_array
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
 from jaxdyn.simulation.rollout._simulate import simulate
@@ -65,6 +65,10 @@ def simulate_batch(
     assert swings.q.shape == (8, 11, 1) and swings[2].q.shape == (11, 1)
     ```
     """
+    for name, x in (("q0", q0), ("v0", v0)):
+        check_is_array(name, x, "(batch, nq)" if name == "q0" else "(batch, nv)")
+    if chunk_size is not None:
+        check_count("chunk_size", chunk_size)
     q0, v0 = jnp.asarray(q0), jnp.asarray(v0)
     if q0.ndim != 2 or v0.ndim != 2 or q0.shape[0] != v0.shape[0] or q0.shape[0] == 0:
         raise ShapeError(
@@ -73,8 +77,6 @@ def simulate_batch(
         )
     total = q0.shape[0]
     size = total if chunk_size is None else min(chunk_size, total)
-    if size < 1:
-        raise ShapeError(f"chunk_size is {chunk_size}, expected at least 1")
     own, shared = split_batch(system, batched)
     options = {k: jnp.asarray(x, q0.dtype) if isinstance(x, float) else x for k, x in options.items()}
     batch = (own, q0, v0, None if effort is None else as_part(effort))

@@ -1,14 +1,16 @@
 """Fixed steps in one plain loop."""
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._errors import ModelError, check_count, check_positive
 from jaxdyn._types import Array, Float
 from jaxdyn.model import Model
-from jaxdyn.simulation.solvers import MotionTerm, prepare_solver
+from jaxdyn.recursion import check_state
+from jaxdyn.simulation.solvers import MotionTerm, check_methods, prepare_solver
 from jaxdyn.simulation.system import State, System, as_system, to_state
 
 
@@ -26,8 +28,8 @@ def integrate_fixed_steps(
     """The states after each of `num_steps` steps of length `dt`, in one `lax.scan`.
 
     The results equal those of `simulate(..., dt=dt)` at the ends of its steps. The loop compiles and runs several times
-    as fast, because it has no adaptive steps, events, times within steps, status or checkpoints. It is compiled with
-    the function that calls it.
+    as fast, because it has no adaptive steps, events, times within steps, status or checkpoints. It is compiled once
+    for each structure of the system, number of steps and set of options.
 
     Arguments:
 
@@ -55,8 +57,10 @@ def integrate_fixed_steps(
     ```
     """
     system = as_system(system)
-    if num_steps < 1:
-        raise ShapeError(f"num_steps is {num_steps}, expected at least 1")
+    q0, v0 = check_state(system.model, q0=q0, v0=v0)
+    check_count("num_steps", num_steps)
+    check_positive("dt", dt, "s")
+    check_methods(solver, None, adjoint)
     if system.updates_between_steps:
         raise ModelError(
             "integrate_fixed_steps makes steps alone, and this system has sampled parts or a motion that projects the "
@@ -64,9 +68,14 @@ def integrate_fixed_steps(
         )
     solver = diffrax.Tsit5() if solver is None else solver
     adjoint = diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint
-    solver, term = prepare_solver(solver, system, adjoint), MotionTerm()
+    solver = prepare_solver(solver, system, adjoint)
     t0, dt = (jnp.asarray(x, jnp.result_type(q0, v0)) for x in (t0, dt))
-    start = system.initial(q0, v0, t0)
+    return _integrate(system, solver, system.initial(q0, v0, t0), t0, dt, int(num_steps))
+
+
+@eqx.filter_jit  # a loop outside of a compiled function is compiled at every call
+def _integrate(system: System, solver: diffrax.AbstractSolver, start: State, t0, dt, num_steps: int) -> State:
+    term = MotionTerm()
     memory = solver.init(term, t0, t0 + dt, start, system)
 
     def step(carry, k):

@@ -9,12 +9,13 @@ import optimistix as optx
 from jax import core
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ModelError, ShapeError, check_shape
+from jaxdyn._errors import ModelError, ShapeError, check_count, check_instance, check_positive
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_state
 from jaxdyn.simulation.events import Event, empty_log
 from jaxdyn.simulation.rollout._stepped import Landing, Stepped, Stepping
-from jaxdyn.simulation.solvers import MotionTerm, check_step_size, prepare_solver
+from jaxdyn.simulation.solvers import MotionTerm, check_methods, check_step_size, prepare_solver
 from jaxdyn.simulation.system import (
     EffortInput,
     SampledState,
@@ -91,6 +92,15 @@ def simulate(
     assert path.energy[-1] < path.energy[0]
     ```
     """
+    check_methods(solver, controller, adjoint)
+    check_count("max_events", max_events)
+    for name, x, unit in (("dt", dt, "s"), ("rtol", rtol, "relative"), ("atol", atol, "rad or m")):
+        if x is not None:
+            check_positive(name, x, unit)
+    if max_steps is not None:
+        check_count("max_steps", max_steps)
+    for event in events:
+        check_instance("an entry of events", event, Event, "make it with jaxdyn.Event or jaxdyn.simulation.joint_stops")
     whole = with_effort(as_system(system), effort)
     start, ts = _check_start(whole, q0, v0, ts)
     dtype = ts.dtype
@@ -125,8 +135,7 @@ def simulate(
 
 def _check_start(system: System, q0, v0, ts):
     """The initial state and the times, of the right shapes and in one precision."""
-    q0 = check_shape("q0", q0, (system.model.nq,))
-    v0 = check_shape("v0", v0, (system.model.nv,))
+    q0, v0 = check_state(system.model, q0=q0, v0=v0)
     ts = jnp.asarray(ts)
     if ts.ndim != 1 or ts.size == 0:
         raise ShapeError(f"ts has shape {ts.shape}, expected (n,) with n of at least 1: increasing times in s")

@@ -3,6 +3,7 @@
 from jaxdyn.simulation.solvers._canonical_momenta import CanonicalMomenta as CanonicalMomenta
 from jaxdyn.simulation.solvers._contract import AbstractSystemSolver as AbstractSystemSolver
 from jaxdyn.simulation.solvers._manifold import OnManifold as OnManifold
+from jaxdyn.simulation.solvers._preparation import check_methods as check_methods
 from jaxdyn.simulation.solvers._preparation import check_step_size as check_step_size
 from jaxdyn.simulation.solvers._preparation import prepare_solver as prepare_solver
 from jaxdyn.simulation.solvers._semi_implicit import SemiImplicitEuler as SemiImplicitEuler

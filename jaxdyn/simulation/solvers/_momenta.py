@@ -37,7 +37,7 @@ def momentum_and_slope(model: Model, b: Bodies, q, v, external=None):
     to it. No Coriolis force is computed and nothing is differentiated, so derivatives of solvers that use these
     quantities are cheap. b is `bodies(model)`.
     """
-    q, v = check_state(model, q, v)
+    q, v = check_state(model, q=q, v=v)
     t = model.topology
     if not t.bodies:
         return v, v

@@ -1,9 +1,11 @@
 """Prepares the solver that a caller chose for a system and for a mode of differentiation."""
 
+from typing import Any
+
 import diffrax
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ModelError
+from jaxdyn._errors import ModelError, check_instance
 from jaxdyn.simulation.solvers._manifold import as_system_solver
 from jaxdyn.simulation.system import System
 
@@ -12,6 +14,17 @@ def loop_kind(adjoint: diffrax.AbstractAdjoint) -> str | None:
     """The kind of loop over stages that an adjoint needs, as in diffrax; None if the solver's own choice is right."""
     kinds = ((diffrax.ForwardMode, "lax"), (diffrax.DirectAdjoint, "bounded"))
     return next((kind for cls, kind in kinds if isinstance(adjoint, cls)), None)
+
+
+def check_methods(solver: Any, controller: Any, adjoint: Any) -> None:
+    """Raises `ArgumentError` if a solver, a controller or an adjoint is not one of diffrax; None is the default."""
+    for name, x, kind, example in (
+        ("solver", solver, diffrax.AbstractSolver, "diffrax.Tsit5()"),
+        ("controller", controller, diffrax.AbstractStepSizeController, "diffrax.PIDController(rtol=1e-6, atol=1e-6)"),
+        ("adjoint", adjoint, diffrax.AbstractAdjoint, "diffrax.ForwardMode()"),
+    ):
+        if x is not None:
+            check_instance(name, x, kind, f"pass for example {example}")
 
 
 def check_step_size(

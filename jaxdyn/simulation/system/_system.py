@@ -9,7 +9,7 @@ import numpy as np
 from jax import core
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ModelError, check_shape
+from jaxdyn._errors import ModelError, check_instance, check_shape
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.constraints import ConstrainedMotion
 from jaxdyn.dynamics import (
@@ -161,6 +161,7 @@ class System(eqx.Module):
 
 def as_system(system: Model | System) -> System:
     """The system itself, or the system of a model without parts."""
+    check_instance("system", system, (Model, System), "pass the robot, or jaxdyn.System(model, parts)")
     return System(system) if isinstance(system, Model) else system
 
 

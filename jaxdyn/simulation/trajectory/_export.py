@@ -25,6 +25,7 @@ from jaxdyn.joints import (
     Universal,
 )
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_model
 from jaxdyn.simulation.trajectory._trajectory import SimulationStatus, Trajectory
 
 _TURN, _LENGTH = ("rad", "rad/s"), ("m", "m/s")
@@ -64,6 +65,7 @@ def effort_names(model: Model) -> tuple[tuple[str, str], ...]:
 
 def _component_names(model: Model, which: int) -> tuple[tuple[str, str], ...]:
     """Names and units of the entries of q (0) or v (1)."""
+    check_model(model)
     topology = model.topology
     followers = {follower for follower, _ in topology.mimics}
     names: dict[int, tuple[str, str]] = {}
