@@ -153,6 +153,10 @@ def hold_out_share(logs: Sequence[Log], share: float = 0.25, blocks: int = 4, gu
         )
     parts: list[Split] = []
     for log in logs:
+        if blocks > log.num_samples:
+            raise ModelError(
+                f"blocks is {blocks}, and log {log.name!r} has {log.num_samples} samples; hold out fewer blocks"
+            )
         low, high = float(log.t[0]), float(log.t[-1])
         ends = low + (high - low) * np.arange(1, blocks + 1) / blocks
         length = (high - low) * share / blocks
