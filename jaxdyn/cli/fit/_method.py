@@ -81,7 +81,7 @@ def _optimiser(given: Any) -> optax.GradientTransformation:
     name = table.pop("name", "")
     make = None if not isinstance(name, str) or name.startswith("_") else getattr(optax, name, None)
     if not callable(make):
-        raise ModelError(f"fit.optimiser: {name!r} is not an optimiser of optax; give one such as 'adam' or 'lbfgs'")
+        raise ModelError(f"fit.optimiser: {name!r} is not an optimiser of optax; give one such as 'adam' or 'sgd'")
     try:
         optimiser = make(**table)
         if isinstance(optimiser, optax.GradientTransformation):
@@ -89,5 +89,5 @@ def _optimiser(given: Any) -> optax.GradientTransformation:
     except Exception as error:  # whatever a function of optax raises for arguments that it does not expect
         raise ModelError(f"fit.optimiser: {error}") from None
     if not isinstance(optimiser, optax.GradientTransformation):
-        raise ModelError(f"fit.optimiser: {name!r} is not an optimiser of optax; give one such as 'adam' or 'lbfgs'")
+        raise ModelError(f"fit.optimiser: {name!r} is not an optimiser of optax; give one such as 'adam' or 'sgd'")
     return optimiser

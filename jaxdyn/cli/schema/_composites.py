@@ -122,7 +122,7 @@ class OneOf(AbstractKind):
 
     def read(self, value: Any, where: str) -> Any:
         for kind in self.kinds:
-            if kind.has_type(value):
+            if kind.has_type(value) and not (isinstance(kind, Choice) and value not in kind.names):
                 return kind.read(value, where)
         self.refuse(value, where)
 

@@ -35,7 +35,7 @@ class Choice(AbstractKind):
 
     @property
     def description(self) -> str:
-        return f"one of {', '.join(self.names)}"
+        return f"one of {', '.join(self.names)}" if len(self.names) > 1 else repr(self.names[0])
 
     def has_type(self, value: Any) -> bool:
         return isinstance(value, str)
