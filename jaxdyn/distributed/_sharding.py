@@ -11,6 +11,7 @@ from jax import core
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxdyn._errors import ShapeError
+from jaxdyn.distributed._fork import check_not_forked
 
 #: name of the mesh axis over which a batch is sharded
 BATCH = "batch"
@@ -18,6 +19,7 @@ BATCH = "batch"
 
 def device_mesh(devices: Sequence[Any] | None = None) -> Mesh:
     """A mesh with the single axis "batch" of the given `devices`, by default all devices of all processes."""
+    check_not_forked()
     return Mesh(np.array(jax.devices() if devices is None else devices), (BATCH,))
 
 
@@ -51,6 +53,7 @@ def replicate(tree: Any, *, mesh: Mesh | None = None) -> Any:
 
 def gather(tree: Any) -> Any:
     """Converts arrays of any sharding to whole numpy arrays in every process; call it in all processes."""
+    check_not_forked()
     return jax.tree.map(_gather_array, tree)
 
 
