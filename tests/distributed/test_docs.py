@@ -10,7 +10,9 @@ from ..pages import read_page, run_page
 
 @pytest.mark.slow
 def test_page_runs():
-    names = run_page("distributed", skip=lambda block: block.startswith(("# rollouts.py", "# resilient.py")))  # needs several processes
+    names = run_page(
+        "distributed", skip=lambda block: block.startswith(("# rollouts.py", "# resilient.py"))
+    )  # needs several processes
     mass = np.asarray(names["slope"].links.mass)
     assert np.isfinite(mass).all() and abs(mass).max() > 0
 

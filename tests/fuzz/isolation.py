@@ -60,11 +60,10 @@ def _serve(name: str, start: int, stop: int, seed: int, progress: Path):
 
         def inputs(first: int, last: int) -> Iterator[tuple[int, bytes]]:
             for index in range(first, last):
-                content = target.input(index, seed)
                 file.seek(0)
                 file.write(b"%-20d" % index)
                 faulthandler.dump_traceback_later(ENDLESS, exit=True)
-                yield index, content
+                yield index, target.input(index, seed)
                 faulthandler.cancel_dump_traceback_later()
 
         run_inputs(target, inputs(start, start + 1), Tally())  # imports what the reader needs

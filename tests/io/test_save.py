@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import signal
+import time
 import zipfile
 from typing import NamedTuple
 
@@ -357,6 +358,46 @@ def test_other_files(tmp_path):
         archive.writestr("structure.json", "[" * 100_000)
     with pytest.raises(FileFormatError, match=r"structure\.json: cannot be read"):
         jd.load(path)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "n" * 5000, "\ud800", "", "none/at/all", "/"])
+def test_impossible_names(tmp_path, name):
+    path = name if name in ("", "/") else tmp_path / name
+    with pytest.raises(FileAccessError, match="cannot be written"):
+        jd.save(path, 1.0)
+    with pytest.raises(FileAccessError):
+        jd.load(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_integers_of_many_digits(tmp_path):
+    with pytest.raises(jd.ModelError, match=r"tree\['a'\]\[0\] is an integer with too many digits"):
+        jd.save(tmp_path / "m", {"a": [10**5000]})
+    with pytest.raises(jd.ModelError, match="tree key <class 'int'> is an integer with too many digits"):
+        jd.save(tmp_path / "m", {10**5000: 1})
+
+
+def test_places_below_long_keys_take_linear_time(tmp_path):
+    tree = {"k" * 500_000: [[float(k)] for k in range(5000)]}  # the text of all places has 5 GB
+    start = time.perf_counter()
+    jd.save(tmp_path / "m", tree)
+    assert jd.load(tmp_path / "m") == tree
+    assert time.perf_counter() - start < 5
+    with pytest.raises(jd.ModelError, match=r"tree\['kkk.*\.\.\.\[1\] is a builtins.object"):
+        jd.save(tmp_path / "m", {"k" * 500_000: [1.0, object()]})
+
+
+@pytest.mark.parametrize(
+    ("tree", "arrays", "message"),
+    [
+        ('{"dict": [["a", null], ["a", true]]}', [], r"tree\['a'\]: occurs twice"),
+        ('{"array": 0, "kind": "jax", "dtype": "float128", "weak": false}', [np.zeros(2, np.longdouble)], "float128"),
+        ('{"array": 0, "kind": "jax", "dtype": "uint64", "weak": true}', [np.array(2**64 - 1, np.uint64)], "uint64"),
+    ],
+)
+def test_trees_that_save_does_not_write(tmp_path, tree, arrays, message):
+    with pytest.raises(FileFormatError, match=message):
+        jd.load(write_archive(tmp_path / "m", tree, [npy(x) for x in arrays]))
 
 
 def test_robot_files_are_recognised(tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import zipfile
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ import numpy as np
 
 from jaxdyn._errors import FileFormatError
 from jaxdyn.dynamics import AbstractPart
-from jaxdyn.io.files import LARGEST, read_bytes, read_npz_arrays
+from jaxdyn.io.files import LARGEST, read_bytes, read_members, read_npy
 from jaxdyn.model import Model
 from jaxdyn.simulation import HeldSignal, cubic_signal, effort_names, linear_signal
 
@@ -80,7 +81,8 @@ def _csv(content: bytes) -> dict[str, np.ndarray]:
 
 
 def _npz(content: bytes) -> dict[str, np.ndarray]:
-    columns = read_npz_arrays(content, MAX_BYTES)
+    members = read_members(content, MAX_BYTES, (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+    columns = {name.removesuffix(".npy"): read_npy(data) for name, data in members.items()}
     columns.pop("about", None)
     for name, x in columns.items():
         if x.dtype.kind not in "biuf" or x.dtype.itemsize > 8:

@@ -3,15 +3,51 @@
 import csv
 import gzip
 import io
-import json
+import itertools
 import zlib
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxdyn._errors import format_names
-from jaxdyn.identification.logs._table import LogError, Table
+from jaxdyn.identification.logs._budget import Budget
+from jaxdyn.identification.logs._table import LogError, Table, parse_units
 from jaxdyn.io.files import read_bytes
+
+_GZIP = b"\x1f\x8b"
+
+
+class _Heading(NamedTuple):
+    """The lines above the numbers."""
+
+    names: list[str]
+    #: number of lines above the first line of numbers
+    lines: int
+    units: dict[str, str]
+    #: None for spaces
+    separator: str | None
+
+
+class _BoundedFile(io.RawIOBase):
+    """A file that raises `ValueError` where its content exceeds the budget."""
+
+    def __init__(self, file: gzip.GzipFile, budget: Budget):
+        self.file, self.budget = file, budget
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer) -> int:
+        """Reads the next bytes into the buffer."""
+        content = self.file.read(len(buffer))
+        self.budget.take(len(content))
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def read_csv(path: Path, max_bytes: int) -> list[Table]:
@@ -21,68 +57,77 @@ def read_csv(path: Path, max_bytes: int) -> list[Table]:
     without names are called `column 1`, `column 2`, ... Empty cells are NaN. A column with text is listed in `refused`
     and raises an error only when it is used. Units come from the comment that `jaxdyn.simulation.to_csv` writes.
     """
-    text = _read_lines(path, max_bytes)
-    names, start, comments, separator = _parse_heading(path, text)
-    body = "\n".join(text[start:])
-    table = _parse_numbers(body, separator, len(names))
-    refused: dict[str, str] = {}
+    content = read_bytes(path, max_bytes)
+    try:
+        return [_read_table(path, content, max_bytes)]
+    except LogError:
+        raise
+    except UnicodeDecodeError:
+        raise LogError(f"{path}: is not valid UTF-8; save the table as UTF-8 text") from None
+    except csv.Error as error:
+        raise LogError(f"{path}: has a cell that cannot be read ({error}); close its quotes") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise LogError(f"{path}: is not a complete gzip file ({error}); compress it again") from None
+    except ValueError as error:
+        raise LogError(f"{path}: {error}") from None
+
+
+def _read_table(path: Path, content: bytes, max_bytes: int) -> Table:
+    heading = _parse_heading(path, _open_text(content, max_bytes))
+    names = heading.names
+    lines = lambda: itertools.islice(_open_text(content, max_bytes), heading.lines, None)
+    table, refused = _parse_numbers(lines(), heading.separator, len(names)), {}
     if table is None:
-        table, refused = _parse_cells(path, text, start, separator, names)
+        table, refused = _parse_cells(path, lines(), heading)
     if not len(table):
         raise LogError(f"{path}: has no rows below the header; give a log with samples")
     columns = {name: table[:, k] for k, name in enumerate(names) if name and name not in refused}
-    return [Table(str(path), columns, _parse_units(comments), refused, start + 1)]
+    return Table(str(path), columns, heading.units, refused, heading.lines + 1)
 
 
-def _read_lines(path: Path, max_bytes: int) -> list[str]:
-    content = read_bytes(path, max_bytes)
-    if content[:2] == b"\x1f\x8b":
-        try:
-            with gzip.open(io.BytesIO(content)) as file:
-                content = file.read(max_bytes + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            raise LogError(f"{path}: is not a complete gzip file ({error}); compress it again") from None
-        if len(content) > max_bytes:
-            raise LogError(
-                f"{path}: decompresses to more than the {max_bytes} bytes allowed; if you trust it, raise the limit"
-            )
-    try:
-        return content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise LogError(f"{path}: byte {error.start} is not valid UTF-8; save the table as UTF-8 text") from None
+def _open_text(content: bytes, max_bytes: int) -> io.TextIOWrapper:
+    """The lines of the file with their ends. Compressed content is decompressed while the lines are read."""
+    if content.startswith(_GZIP):
+        file = _BoundedFile(gzip.GzipFile(fileobj=io.BytesIO(content)), Budget(max_bytes))
+        return io.TextIOWrapper(io.BufferedReader(file), "utf-8-sig", newline="")
+    return io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline="")
 
 
-def _parse_heading(path: Path, lines: list[str]) -> tuple[list[str], int, list[str], str | None]:
-    """Column names, index of the first line of numbers, comments, and the separator (None for spaces)."""
-    comments: list[str] = []
+def _parse_heading(path: Path, lines: Iterator[str]) -> _Heading:
+    comment, units = "", {}
     for k, line in enumerate(lines):
         if not line.strip():
             continue
         if line.lstrip().startswith("#"):
-            comments.append(line.lstrip()[1:].strip())
+            comment = line.lstrip()[1:].strip()
+            units = units or parse_units(comment)
             continue
         separator = next((s for s in (",", ";", "\t") if s in line), None)
-        cells = _split_cells(line, separator)
+        cells, count = _split_heading(line, lines, separator)
         if not all(_is_number(cell) for cell in cells):
-            return _check_unique(path, cells), k + 1, comments, separator
-        above = _split_cells(comments[-1], separator) if comments else []
-        named = len(above) == len(cells) and not any(_is_number(cell) for cell in above)
-        return (
-            _check_unique(path, above) if named else [f"column {i + 1}" for i in range(len(cells))],
-            k,
-            comments,
-            separator,
-        )
+            return _Heading(_check_unique(path, cells), k + count, units, separator)
+        above = _split_cells(comment, separator) if comment else []
+        if len(above) == len(cells) and not any(_is_number(cell) for cell in above):
+            return _Heading(_check_unique(path, above), k, units, separator)
+        return _Heading([f"column {i + 1}" for i in range(len(cells))], k, units, separator)
     raise LogError(f"{path}: contains no table; give a log with a header line and rows of numbers")
 
 
 def _check_unique(path: Path, names: list[str]) -> list[str]:
-    twice = sorted({name for name in names if name and names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if name and count > 1)
     if twice:
         raise LogError(
             f"{path}: has several columns named {format_names(twice)}; rename them, since column names must be unique"
         )
     return names
+
+
+def _split_heading(line: str, following: Iterator[str], separator: str | None) -> tuple[list[str], int]:
+    """Column names and the number of their lines: quoted names may contain ends of lines."""
+    if separator is None:
+        return line.split(), 1
+    reader = csv.reader(itertools.chain([line], following), delimiter=separator)
+    return [cell.strip() for cell in next(reader)], reader.line_num
 
 
 def _split_cells(line: str, separator: str | None) -> list[str]:
@@ -99,24 +144,26 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _parse_numbers(body: str, separator: str | None, count: int) -> np.ndarray | None:
+def _parse_numbers(lines: Iterable[str], separator: str | None, count: int) -> np.ndarray | None:
     """The table if every cell is a number, otherwise None."""
-    if not body.strip():
+    rows = (line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    first = next(rows, None)
+    if first is None:
         return np.zeros((0, count))
     try:
-        table = np.loadtxt(io.StringIO(body), delimiter=separator, ndmin=2, comments="#")
+        table = np.loadtxt(itertools.chain([first], rows), delimiter=separator, ndmin=2, comments="#")
     except ValueError:
         return None
     return table if table.shape[1] == count else None
 
 
-def _parse_cells(path, lines, start, separator, names) -> tuple[np.ndarray, dict[str, str]]:
+def _parse_cells(path: Path, lines: Iterable[str], heading: _Heading) -> tuple[np.ndarray, dict[str, str]]:
     """The table cell by cell, and for each column with text the location of its first such cell."""
-    rows, refused = [], {}
-    for number, line in enumerate(lines[start:], start + 1):
+    names, numbers, refused = heading.names, array("d"), {}
+    for number, line in enumerate(lines, heading.lines + 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        cells = _split_cells(line, separator)
+        cells = _split_cells(line, heading.separator)
         if len(cells) == len(names) + 1 and not cells[-1]:
             cells.pop()  # a separator at the end of each line
         if len(cells) != len(names):
@@ -124,8 +171,8 @@ def _parse_cells(path, lines, start, separator, names) -> tuple[np.ndarray, dict
                 f"{path}, line {number}: has {len(cells)} cells for {len(names)} columns; remove the line if the "
                 "log was truncated there"
             )
-        rows.append([_parse_number(cell, name, number, refused) for cell, name in zip(cells, names, strict=True)])
-    return np.array(rows, float).reshape(len(rows), len(names)), refused
+        numbers.extend(_parse_number(cell, name, number, refused) for cell, name in zip(cells, names, strict=True))
+    return np.array(numbers).reshape(-1, len(names)), refused
 
 
 def _parse_number(cell: str, name: str, line: int, refused: dict[str, str]) -> float:
@@ -133,17 +180,6 @@ def _parse_number(cell: str, name: str, line: int, refused: dict[str, str]) -> f
         return float(cell) if cell else np.nan
     except ValueError:
         remedy = "use a point as decimal separator" if "," in cell else "write a number"
-        refused.setdefault(name, f"line {line} contains {cell!r}; {remedy}, or leave the cell empty")
+        text = cell if len(cell) <= 80 else f"{cell[:80]}..."
+        refused.setdefault(name, f"line {line} contains {text!r}; {remedy}, or leave the cell empty")
         return np.nan
-
-
-def _parse_units(comments: list[str]) -> dict[str, str]:
-    for comment in comments:
-        try:
-            about = json.loads(comment)
-        except ValueError:
-            continue
-        units = about.get("units") if isinstance(about, dict) else None
-        if isinstance(units, dict):
-            return {str(k): str(v) for k, v in units.items()}
-    return {}

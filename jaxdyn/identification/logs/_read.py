@@ -4,9 +4,11 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from jaxdyn.identification.logs._arrays import read_mat, read_npz, read_parquet
+from jaxdyn._errors import FileAccessError
+from jaxdyn.identification.logs._arrays import read_mat, read_npz
 from jaxdyn.identification.logs._bags import read_mcap, read_ros1, read_sqlite
 from jaxdyn.identification.logs._csv import read_csv
+from jaxdyn.identification.logs._parquet import read_parquet
 from jaxdyn.identification.logs._table import LogError, Table
 
 #: readers by file extension; each takes a path and the maximum size in bytes
@@ -54,17 +56,31 @@ def read_tables(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
     ```
     """
     path = Path(path)
-    if path.is_dir():
-        return _read_folder(path, max_bytes)
+    parts = _bag_parts(path)
+    if parts is not None:
+        return [table for part in parts for table in read_tables(part, max_bytes=max_bytes)]
     name = path.name.lower()
     for ending in sorted(READERS, key=len, reverse=True):
         if name.endswith(ending):
-            return READERS[ending](path, max_bytes)
+            return _read_file(READERS[ending], path, max_bytes)
     raise LogError(f"{path}: has the extension {path.suffix!r}, expected one of {', '.join(READERS)}")
 
 
-def _read_folder(path: Path, max_bytes: int) -> list[Table]:
-    parts: Sequence[Path] = sorted(p for p in path.iterdir() if p.suffix in (".db3", ".mcap"))
+def _bag_parts(path: Path) -> Sequence[Path] | None:
+    """The files of a folder that is a rosbag2; None for a file."""
+    try:
+        if not path.is_dir():
+            return None
+        parts = sorted(p for p in path.iterdir() if p.suffix in (".db3", ".mcap"))
+    except (OSError, ValueError) as error:
+        raise FileAccessError(f"{path}: cannot be read ({error}); check the path") from None
     if not parts:
         raise LogError(f"{path}: is a folder without .db3 or .mcap files; give a log file or the folder of a rosbag2")
-    return [table for part in parts for table in read_tables(part, max_bytes=max_bytes)]
+    return parts
+
+
+def _read_file(read: Callable[[Path, int], list[Table]], path: Path, max_bytes: int) -> list[Table]:
+    try:
+        return read(path, max_bytes)
+    except MemoryError:
+        raise LogError(f"{path}: needs more memory than the system has; split the log into files") from None

@@ -1,7 +1,10 @@
 """Tables of named columns, and the error for invalid logs."""
 
+import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -46,7 +49,7 @@ def split_columns(arrays: Mapping[str, np.ndarray], path) -> dict[str, np.ndarra
     lengths = [x.shape[0] for x in arrays.values() if x.ndim in (1, 2) and x.size > 1]
     if not lengths:
         return {}
-    n = max(set(lengths), key=lengths.count)
+    ((n, _),) = Counter(lengths).most_common(1)
     columns: dict[str, np.ndarray] = {}
     for name, x in arrays.items():
         if x.ndim == 2 and x.shape[0] == 1 and x.shape[1] == n:  # a row vector, as is common in MATLAB
@@ -60,8 +63,26 @@ def split_columns(arrays: Mapping[str, np.ndarray], path) -> dict[str, np.ndarra
                 f"{path}: array {name!r} has shape {x.shape}, but most arrays have {n} rows; save arrays of "
                 "different lengths to different files"
             )
-        if x.ndim == 1 or x.shape[1] == 1:
-            columns[name] = x.reshape(n).astype(float)
-        else:
-            columns |= {f"{name}[{k}]": x[:, k].astype(float) for k in range(x.shape[1])}
+        single = x.ndim == 1 or x.shape[1] == 1
+        found = {name: x.reshape(n)} if single else {f"{name}[{k}]": x[:, k] for k in range(x.shape[1])}
+        for label, column in found.items():
+            if label in columns:
+                raise LogError(f"{path}: two arrays give a column {label!r}; rename one of them")
+            columns[label] = column.astype(float)
     return columns
+
+
+def make_table(path: Path, columns: Mapping[str, np.ndarray], units=None, refused=None) -> Table:
+    """The table of a file without lines; raises `LogError` if it has no columns."""
+    if not columns:
+        raise LogError(f"{path}: contains no numeric columns; save time, positions and efforts as arrays")
+    return Table(str(path), columns, units or {}, refused or {}, 0)
+
+
+def parse_units(text: str) -> dict[str, str]:
+    """Units by column from the JSON text of `jaxdyn.simulation.to_csv`; empty for other text."""
+    try:
+        units = json.loads(text)["units"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return {str(k): str(v) for k, v in units.items()} if isinstance(units, dict) else {}

@@ -1,6 +1,7 @@
-"""Reading and writing of whole files, paths of meshes, and XML under limits of size."""
+"""Reading and writing of whole files, paths of meshes, and archives of arrays and XML under limits of size."""
 
-from jaxdyn.io.files._npz import read_npz_arrays as read_npz_arrays
+from jaxdyn.io.files._npy import read_members as read_members
+from jaxdyn.io.files._npy import read_npy as read_npy
 from jaxdyn.io.files._numpy_leaves import with_numpy_leaves as with_numpy_leaves
 from jaxdyn.io.files._paths import as_paths as as_paths
 from jaxdyn.io.files._paths import read_bytes as read_bytes

@@ -1,5 +1,6 @@
 """Interpolations between the steps of a solver, which files name by the solver that makes them."""
 
+import functools
 import importlib
 import inspect
 from collections.abc import Iterator
@@ -19,7 +20,12 @@ def solver_name(kind: Any) -> str | None:
 
 def find_interpolation(name: str) -> Any:
     """The kind of interpolation that the solver of a name makes, or None."""
-    return dict(_solver_interpolations()).get(name)
+    return _interpolations_by_solver().get(name)
+
+
+@functools.cache
+def _interpolations_by_solver() -> dict[str, Any]:
+    return dict(_solver_interpolations())
 
 
 def _solver_interpolations() -> Iterator[tuple[str, Any]]:

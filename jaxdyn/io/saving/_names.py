@@ -42,6 +42,7 @@ class Names:
 
     def __init__(self, allow: Iterable[Any] = ()):
         self._allowed = {f"{x.__module__}:{x.__qualname__}": x for x in allow}
+        self._found: dict[str, Any] = {}
 
     def name(self, value: Any) -> str | None:
         """The name of a class or function in files, or None if it may not be saved."""
@@ -53,6 +54,11 @@ class Names:
 
     def find(self, name: str) -> Any:
         """The class or function of a name, present or former, or None."""
+        if name not in self._found:  # the search for a class that moved imports the modules of a folder
+            self._found[name] = self._search(name)
+        return self._found[name]
+
+    def _search(self, name: str) -> Any:
         if name in self._allowed:
             return self._allowed[name]
         name = PRESENT_NAMES.get(name, name)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxdyn._errors import FileFormatError
-from jaxdyn.io.files import read_bytes, write_bytes
+from jaxdyn.io.files import read_bytes, read_members, read_npy, write_bytes
 from jaxdyn.io.saving._names import Names
 from jaxdyn.io.saving._trees import Decoder, Encoder
 
@@ -94,29 +94,13 @@ def load(path: str | os.PathLike[str], *, allow: Iterable[Any] = (), max_bytes: 
     source = os.fspath(path)
     content = read_bytes(path, max_bytes)
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if sum(info.compress_size for info in archive.infolist()) > len(content):
-                raise FileFormatError(
-                    f"{source}: its members are larger than the file; jaxdyn.save does not write such files"
-                )
-            members = {info.filename: _read_member(archive, info, source) for info in archive.infolist()}
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError) as error:
-        if isinstance(error, FileFormatError):
-            raise
+        members = read_members(content, max_bytes)
+    except ValueError as error:
         remedy = _XML_REMEDY if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else "give a file that it wrote"
         raise FileFormatError(f"{source}: is not a file that jaxdyn.save wrote ({error}); {remedy}") from None
     tree = _read_structure(members.pop(_STRUCTURE, None), source)
     arrays = [_read_array(members, k, source) for k in range(len(members))]
     return Decoder(Names(allow), arrays, source).decode(tree)
-
-
-def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, source: str) -> bytes:
-    """The content of an uncompressed member, which takes no more memory than it has bytes in the file."""
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-        raise FileFormatError(
-            f"{source}, member {info.filename!r}: is compressed; jaxdyn.save does not write such files"
-        )
-    return archive.read(info)
 
 
 def _read_structure(text: bytes | None, source: str) -> Any:
@@ -143,23 +127,14 @@ def _refuse_constant(name: str):
 
 
 def _read_array(members: dict[str, bytes], k: int, source: str) -> np.ndarray:
-    """An array of the file; its shape is checked against the number of bytes before memory is allocated."""
+    """An array of numbers of the file."""
     name = f"{k}.npy"
     if name not in members:
         raise FileFormatError(f"{source}: has no member {name!r}; save the tree again")
-    file = io.BytesIO(members[name])
     try:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError("the version of npy is not 1.0")
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        count = 1
-        for n in shape:
-            count *= n
-        if dtype.hasobject or dtype.kind not in "biufc":
-            raise ValueError(f"an array of {dtype}")
-        if min(shape, default=0) < 0 or count * dtype.itemsize != len(members[name]) - file.tell():
-            raise ValueError(f"a shape {shape} that does not fit its bytes")
-        file.seek(0)
-        return np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, TypeError, KeyError, EOFError, SyntaxError, MemoryError, OverflowError) as error:
+        array = read_npy(members[name])
+        if array.dtype.kind not in "biufc":
+            raise ValueError(f"an array of {array.dtype}")
+    except ValueError as error:
         raise FileFormatError(f"{source}, member {name!r}: cannot be read ({error}); save the tree again") from None
+    return array

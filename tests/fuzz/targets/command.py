@@ -17,9 +17,8 @@ from jaxdyn.cli.simulate._control_table import read_control
 from jaxdyn.cli.simulate._options import read_numbers
 from jaxdyn.cli.simulate._simulate import read_start
 from tests.fuzz.mutators import any_of, mutate_bytes, mutate_text
-from tests.fuzz.target import Target, as_file
+from tests.fuzz.target import Target, as_file, stored_regressions
 
-_SAMPLES = Path(__file__).parents[1] / "samples" / "control"
 _CONFIGS = (
     "[robot]\nlock = ['a', 'b']\nremove = ['hand']\n[hold_out]\ntimes = [[5.5, 7.9]]\nguard = 0.2\n",
     "[columns]\ntime = 'clock'\ntime_unit = 'ms'\nnames = { j1 = 'a' }\nvelocity = 'w\\[(?P<index>\\d+)\\]'\n"
@@ -77,10 +76,6 @@ def _archives() -> list[bytes]:
     return archives
 
 
-def _archive_regressions() -> Mapping[str, bytes]:
-    return {file.name: file.read_bytes() for file in _SAMPLES.iterdir()}
-
-
 def _config_regressions() -> Mapping[str, bytes]:
     texts = {
         "window": "[preparation]\nwindow = [" + "9" * 400 + ", 1]",
@@ -114,5 +109,5 @@ TARGETS = [
     ),
     Target("simulate", lambda: [text.encode() for text in _WORDS], _read_words, any_of(_mutate_words, mutate_bytes)),
     Target("control.csv", _tables, as_file(".csv", _read_control), any_of(mutate_text, mutate_bytes)),
-    Target("control.npz", _archives, as_file(".npz", _read_control), mutate_bytes, _archive_regressions),
+    Target("control.npz", _archives, as_file(".npz", _read_control), mutate_bytes, stored_regressions("control")),
 ]
