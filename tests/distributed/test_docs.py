@@ -10,9 +10,8 @@ from ..pages import read_page, run_page
 
 @pytest.mark.slow
 def test_page_runs():
-    names = run_page(
-        "distributed", skip=lambda block: block.startswith(("# rollouts.py", "# resilient.py"))
-    )  # needs several processes
+    several_processes = ("# rollouts.py", "# resilient.py")
+    names = run_page("distributed", skip=lambda block: block.startswith(several_processes))
     mass = np.asarray(names["slope"].links.mass)
     assert np.isfinite(mass).all() and abs(mass).max() > 0
 
