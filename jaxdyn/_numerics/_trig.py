@@ -75,6 +75,7 @@ def sincos(x):
     arithmetic of a link. This function takes about 2 ns. An array with a large angle is evaluated by the
     library as a whole. Other platforms use their own functions.
     """
+    x = jnp.asarray(x)  # older versions of JAX pass a Python number on as it is
     if x.dtype not in (jnp.float32, jnp.float64):
         return _library_sincos(x)
     return jax.lax.platform_dependent(x, cpu=_cpu_sincos, default=_library_sincos)

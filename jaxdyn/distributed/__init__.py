@@ -7,4 +7,5 @@ from jaxdyn.distributed._sharding import replicate as replicate
 from jaxdyn.distributed._sharding import shard as shard
 from jaxdyn.distributed._sharding import shard_local as shard_local
 from jaxdyn.distributed._simulate import simulate_sharded as simulate_sharded
+from jaxdyn.distributed._supervision import run_supervised as run_supervised
 from jaxdyn.distributed._vmap import sharded_vmap as sharded_vmap

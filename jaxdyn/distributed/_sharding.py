@@ -12,6 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxdyn._errors import ShapeError
 from jaxdyn._types import PyTree
+from jaxdyn.distributed._fork import check_not_forked
 
 #: name of the mesh axis over which a batch is sharded
 BATCH = "batch"
@@ -19,6 +20,7 @@ BATCH = "batch"
 
 def device_mesh(devices: Sequence[Any] | None = None) -> Mesh:
     """A mesh with the single axis "batch" of the given `devices`, by default all devices of all processes."""
+    check_not_forked()
     return Mesh(np.array(jax.devices() if devices is None else devices), (BATCH,))
 
 
@@ -52,6 +54,7 @@ def replicate(tree: PyTree, *, mesh: Mesh | None = None) -> PyTree:
 
 def gather(tree: PyTree) -> PyTree:
     """Converts arrays of any sharding to whole numpy arrays in every process; call it in all processes."""
+    check_not_forked()
     return jax.tree.map(_gather_array, tree)
 
 

@@ -1,5 +1,7 @@
 """`jaxdyn fit`: configurations, errors of one line, and the parameters of a robot recovered from noisy logs."""
 
+import dataclasses
+import inspect
 import json
 import os
 from pathlib import Path
@@ -11,8 +13,9 @@ import optax
 import pytest
 
 import jaxdyn as jd
+from jaxdyn import identification
 from jaxdyn.cli import main
-from jaxdyn.cli.fit import _config, _fit, _method
+from jaxdyn.cli.fit import _config, _fit, _method, _options
 from jaxdyn.cli.fit._config import Config
 from jaxdyn.identification import (
     Cauchy,
@@ -175,33 +178,74 @@ def test_invalid_input_gives_one_line(tmp_path, capsys, monkeypatch):
     [
         ("[fit", "is not valid TOML"),
         ("[fitt]", "has an entry 'fitt'; expected some of robot, columns"),
-        ("fit = 3", "fit is 3, expected dict"),
+        ("fit = 3", "fit is 3, expected a table with some of method"),
         ("[fit]\nmethod = 'magic'", "fit.method: 'magic' is unknown; expected one of linear, physical"),
-        ("[fit]\nparameters = 'links'", "fit.parameters is 'links', expected list"),
+        ("[fit]\nparameters = 'links'", "fit.parameters is 'links', expected a list of 1 to"),
         ("[preparation]\ncut_off = 3", "has an entry 'preparation.cut_off'; expected some of rate,"),
-        ("[preparation]\nlow_pass = 1", "preparation.low_pass is 1, expected bool"),
-        ("[preparation]\ncutoff = true", "preparation.cutoff is True, expected int or float"),
-        ("[preparation]\neffort_delay = 'some'", "must be a number of s, a table by joint, or 'estimate'"),
-        ("[preparation]\nwindow = [1]", "preparation.window has [1], expected a pair of numbers"),
-        ("[preparation]\norder = 0", "order is 0, expected a positive number"),
+        ("[preparation]\nlow_pass = 1", "preparation.low_pass is 1, expected true or false"),
+        ("[preparation]\ncutoff = true", "preparation.cutoff is true, expected a positive number"),
+        (
+            "[preparation]\neffort_delay = 'some'",
+            "effort_delay is 'some', expected a number from -1e+06 to 1e+06",
+        ),
+        ("[preparation]\nwindow = [1]", "preparation.window is [1], expected a pair of numbers"),
+        ("[preparation]\norder = 0", "order is 0, expected a whole number from 1 to 100"),
         ("[hold_out]\nshare = 0.2\nruns = ['a']", "give one of runs, times, share"),
-        ("[hold_out]\ntimes = [3, 4]", "hold_out.times has 3, expected a pair"),
+        ("[hold_out]\ntimes = [3, 4]", "hold_out.times[0] is 3, expected a pair"),
         ("[columns]\nposition = 'q{index}'", "columns has no 'effort'"),
         ("[columns]\nposition = {unit='deg'}\neffort = 'e{index}'", "columns.position has no 'pattern'"),
         ("[columns]\nposition = {pattern='q', gears=2}\neffort = 'e'", "has an entry 'columns.position.gears'"),
-        ("[fit]\noptions = { windows = { length = 1 } }", "fit.options has 'windows'; expected some of reweight,"),
+        (
+            "[fit]\noptions = { windows = { length = 1 } }",
+            "'fit.options.windows'; expected some of reweight,",
+        ),
         ("[fit]\noptions = { reweight = 2.5 }", "fit.options.reweight is 2.5, expected a whole number"),
         ("[fit]\noptions = { rtol = 'low' }", "fit.options.rtol is 'low', expected a number"),
-        ("[fit]\nloss = 'hubert'", "fit.loss: the name is 'hubert'; expected one of huber, cauchy"),
-        ("[fit]\nloss = { name = 'huber', size = 1 }", "fit.loss has 'size'; expected some of limit"),
-        ("[fit]\nprior = { strong = 1 }", "fit.prior has 'strong'; expected some of strength, spread"),
-        ("[fit]\nbounds = { 'm(*)' = 3 }", "fit.bounds.'m(*)' has 3, expected a pair of numbers [lower, upper]"),
+        ("[fit]\nloss = 'hubert'", "fit.loss.name: 'hubert' is unknown; expected one of huber, cauchy"),
+        ("[fit]\nloss = { name = 'huber', size = 1 }", "has an entry 'fit.loss.size'; expected some of limit"),
+        ("[fit]\nprior = { strong = 1 }", "has an entry 'fit.prior.strong'; expected some of strength, spread"),
+        ("[fit]\nbounds = { 'm(*)' = 3 }", "fit.bounds.'m(*)' is 3, expected a pair of numbers [lower, upper]"),
         ("[fit]\nwindows = { length = 1 }", "fit.windows applies to the method output-error, not to 'physical'"),
         ("[fit]\nmethod = 'first-order'", "the method first-order needs fit.optimiser"),
         ("[fit]\nmethod = 'first-order'\noptimiser = 'adamant'", "'adamant' is not an optimiser of optax"),
         ("[fit]\nmethod = 'first-order'\noptimiser = { name = 'adam', rate = 1 }", "fit.optimiser: "),
-        ("[fit]\nmethod = 'output-error'\nsolver = { method = 'low-passed' }", "fit.solver.method is 'low-passed'"),
+        (
+            "[fit]\nmethod = 'output-error'\nsolver = { method = 'low-passed' }",
+            "solver.method: 'low-passed' is unknown",
+        ),
         ("[fit]\nmethod = 'low-passed'", "fit.options has no 'cutoff'"),
+        ("[fit]\nmethod = 'first-order'\noptimiser = 'lbfgs'", "fit.optimiser: "),
+        ("[fit]\nmethod = 'first-order'\noptimiser = { name = 'adam', learning_rate = 'x' }", "fit.optimiser: "),
+        ("a = " + "9" * 5000, "is not valid TOML"),
+        ("[fit]\nweights = [0x" + "f" * 9000 + "]", "weights[0] is a whole number of 36000 bits"),
+        ("[preparation]\nwindow = [" + "9" * 400 + ", 1]", "window[0] is a whole number of 1329 bits"),
+        ("a = " + "[" * 20_000, "nested deeper than 8 levels"),
+        ("a = " + "[" * 9 + "]" * 9, "nested deeper than 8 levels"),
+        ("a" + ".a" * 20_000 + " = 1", "nested deeper than 8 levels"),
+        ("a = '" + "x" * 60_000 + "'", "is larger than the 50000 bytes allowed"),
+        ("[robot]\nlock = [[1]]", "robot.lock[0] is [1], expected a text"),
+        ("[robot]\nlock = { rod_joint = [[1]] }", "robot.lock.rod_joint[0] is [1], expected a finite number"),
+        ("[robot]\nlock = { rod_joint = [1, 2] }", "the configuration of joint 'rod_joint' has shape (2,)"),
+        ("[robot]\nremove = ['rod']", "leave no joint that moves"),
+        ("[robot]\nlock = ['rod_joint']", "leave no joint that moves"),
+        ("[fit]\nweights = ['a']", "fit.weights[0] is 'a', expected a number of at least 0"),
+        ("[fit]\nweights = [1, 2]", "fit.weights has 2 numbers, expected 1"),
+        ("[fit]\nparameters = ['links[*']", "is not a path to parameters"),
+        ("[fit]\nfriction = { stribeck = [1, 2] }", "fit.friction: stribeck has shape (2,)"),
+        ("[columns]\nposition = { pattern = 'q', gear = ['a'] }\neffort = 'e'", "gear[0] is 'a', expected a finite"),
+        ("[columns]\nposition = { pattern = 'q', gear = nan }\neffort = 'e'", "gear is nan, expected a finite"),
+        ("[columns]\nposition = '{joint}'\neffort = { pattern = '{joint}', table = '(' }", "table '(' is not a valid"),
+        ("[columns]\nposition = '('\neffort = 'e'", "columns.position: pattern '(' is not a valid regular"),
+        ("[columns]\nposition = 'q{99999999999}'\neffort = 'e'", "is not a valid regular expression"),
+        ("[columns]\nposition = '" + "(" * 900 + ")" * 90 + "'\neffort = 'e'", "is not a valid regular expression"),
+        ("[columns]\nposition = 'q'\neffort = 'e'", "columns.position: pattern 'q' does not identify the joint"),
+        ("[preparation]\nrate = 1e12", "rate is 1000000000000.0, expected a positive number of at most 1e+06"),
+        ("[preparation]\nlongest_delay = 1e9", "longest_delay is 1000000000.0, expected a number from 0 to 1e+06"),
+        ("[hold_out]\nshare = 0.5\nblocks = 1000000000", "blocks is 1000000000, expected a whole number from 1"),
+        ("[fit]\nprior = { strength = nan }", "prior.strength is nan, expected a number of at least 0"),
+        ("[fit]\nmethod = 'linear'\nprior = { strength = -1 }", "prior.strength is -1, expected a number of at"),
+        ("[fit]\nmethod = 'linear'\nprior = { strength = 1 }", "fit.prior does not apply to the method 'linear'"),
+        ("[fit]\nmethod = 'linear'\nbounds = { gravity = [0, 1] }", "fit.bounds does not apply to the method 'linear'"),
     ],
 )
 def test_invalid_configurations_give_one_line(tmp_path, capsys, text, message):
@@ -253,6 +297,30 @@ def test_methods_are_built_from_names_and_numbers(tmp_path):
     assert isinstance(method, LowPassed) and method.cutoff == 3 and isinstance(method.solver, Linear)
     _, method = read("[fit]\nmethod = 'first-order'\noptimiser = { name = 'adam', learning_rate = 0.1 }\n")
     assert isinstance(method, FirstOrder) and isinstance(method.optimiser, optax.GradientTransformation)
+
+
+def _numbers_of(cls, *others) -> set[str]:
+    """Fields of a dataclass that are numbers."""
+    kinds = {f.name: str(f.type) for f in dataclasses.fields(cls) if f.init}
+    return {name for name, kind in kinds.items() if "int" in kind or "float" in kind} - set(others)
+
+
+def test_every_number_of_a_method_is_described():
+    for name, fields in _options.METHOD_OPTIONS.items():
+        assert set(fields.entries) == _numbers_of(getattr(identification, _method.METHODS[name])), name
+    classes = {**_method.LOSSES, **_method.STARTS}
+    for name, fields in {**_options.LOSSES, **_options.STARTS}.items():
+        assert set(fields.entries) == _numbers_of(getattr(identification, classes[name]), "spent"), name
+    assert set(_options.WINDOWS.entries) == _numbers_of(identification.Windows)
+    assert set(_options.PRIOR.entries) == _numbers_of(GeometricPrior)
+    entries = _options.describe_file("physical", "physical").entries
+    assert set(entries["preparation"].entries) == {f.name for f in dataclasses.fields(Preparation)}
+    assert set(entries["columns"].entries) == {f.name for f in dataclasses.fields(identification.Columns)}
+    fit = {f.name for f in dataclasses.fields(Config)} - {"lock", "remove", "columns", "preparation", "hold_out"}
+    assert set(entries["fit"].entries) == fit
+    for make, part in ((jd.actuators.joint_friction, "friction"), (jd.actuators.drive, "drive")):
+        arguments = set(inspect.signature(make).parameters) - {"model", "command"}
+        assert set(entries["fit"].entries[part].entries) == arguments
 
 
 def test_runs_of_several_files(tmp_path, monkeypatch):

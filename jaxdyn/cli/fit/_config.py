@@ -1,13 +1,13 @@
 """The configuration of `jaxdyn fit`: a TOML file, validated before anything is computed."""
 
-import dataclasses
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jaxdyn._errors import FileFormatError
+from jaxdyn._errors import FileFormatError, ModelError
+from jaxdyn.cli.fit._options import INNER_METHODS, METHOD_OPTIONS, SPECIFIC_ENTRIES, describe_file
 from jaxdyn.identification import (
     Columns,
     Log,
@@ -18,36 +18,13 @@ from jaxdyn.identification import (
     hold_out_share,
     hold_out_times,
 )
+from jaxdyn.identification.logs import check_source
 from jaxdyn.io.files import read_bytes
 
-#: classes of jaxdyn.identification by the names of the methods in a configuration
-METHODS = {
-    "linear": "Linear",
-    "physical": "Physical",
-    "levenberg-marquardt": "LevenbergMarquardt",
-    "first-order": "FirstOrder",
-    "output-error": "OutputError",
-    "low-passed": "LowPassed",
-}
-_MAX_BYTES = 1_000_000
+# The parser of the standard library takes quadratic time for keys of many dots.
+_MAX_BYTES = 50_000
+_MAX_DEPTH = 8
 _SOURCES = ("position", "velocity", "acceleration", "effort")
-_NUMBER, _TEXT, _LIST, _TABLE = (int, float), str, list, dict
-#: types of the entries of [fit]
-_FIT = {
-    "parameters": _LIST,
-    "method": _TEXT,
-    "options": _TABLE,
-    "friction": _TABLE,
-    "drive": _TABLE,
-    "weights": _LIST,
-    "bounds": _TABLE,
-    "prior": _TABLE,
-    "loss": (_TEXT, _TABLE),
-    "optimiser": (_TEXT, _TABLE),
-    "windows": _TABLE,
-    "start": (_TEXT, _TABLE),
-    "solver": _TABLE,
-}
 
 
 @dataclass(frozen=True)
@@ -67,125 +44,124 @@ class Config:
     #: arguments of `joint_friction` and `drive`; None adds no such part
     friction: Mapping[str, Any] | None = None
     drive: Mapping[str, Any] | None = None
-    weights: Sequence[float | int] | None = None
+    weights: Sequence[float] | None = None
     #: lower and upper bounds by path or name of a parameter
     bounds: Mapping[str, tuple[float, float]] | None = None
     prior: Mapping[str, Any] | None = None
-    #: names and numbers from which the method is built
-    loss: str | Mapping[str, Any] | None = None
+    #: names with their numbers, from which the method is built
+    loss: tuple[str, Mapping[str, Any]] | None = None
     optimiser: str | Mapping[str, Any] | None = None
     windows: Mapping[str, Any] | None = None
-    start: str | Mapping[str, Any] | None = None
+    start: tuple[str, Mapping[str, Any]] | None = None
     solver: Mapping[str, Any] | None = None
 
 
 def read_config(path: Path | None) -> Config:
-    """The configuration in a file; unknown entries and wrong types raise `FileFormatError` with their names."""
+    """The configuration in a file; entries that do not fit the description of `_options.py` raise `FileFormatError`."""
     if path is None:
         return Config()
+    content = _parse_toml(path)
+    method, inner = _chosen_methods(content)
+    try:
+        entries = describe_file(method, inner).read(content, "")
+        return _make_config(entries)
+    except ModelError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+
+
+def _parse_toml(path: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(read_bytes(path, _MAX_BYTES).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise _too_deep(path) from None
+    except ValueError as error:
+        if isinstance(error, FileFormatError):
+            raise
         raise FileFormatError(f"{path}: is not valid TOML ({error}); correct it there") from None
-    reader = _Reader(path)
-    known = ("robot", "columns", "preparation", "hold_out", "fit")
-    top = reader.table(content, "", dict.fromkeys(known, _TABLE))
-    robot = reader.table(top.get("robot", {}), "robot", {"lock": (_LIST, _TABLE), "remove": _LIST})
-    fit = reader.table(top.get("fit", {}), "fit", _FIT)
-    if "bounds" in fit:
-        pairs = fit["bounds"].items()
-        fit["bounds"] = {key: _pair(reader, f"fit.bounds.{key!r}", x, "[lower, upper]") for key, x in pairs}
-    if fit.get("method", "linear") not in METHODS:
-        raise FileFormatError(f"{path}, fit.method: {fit['method']!r} is unknown; expected one of {', '.join(METHODS)}")
+    level: list[Any] = [content]
+    for _ in range(_MAX_DEPTH):
+        level = [x for node in level for x in _children(node)]
+    if level:
+        raise _too_deep(path)
+    return content
+
+
+def _children(node: Any) -> list[Any]:
+    return list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
+
+
+def _too_deep(path: Path) -> FileFormatError:
+    return FileFormatError(f"{path}: tables and lists are nested deeper than {_MAX_DEPTH} levels; remove some levels")
+
+
+def _chosen_methods(content: dict[str, Any]) -> tuple[str, str]:
+    """The method of the fit and its inner one, on which the other entries depend; defaults stand for invalid ones."""
+    fit = content.get("fit")
+    solver = fit.get("solver") if isinstance(fit, dict) else None
+    method = fit.get("method") if isinstance(fit, dict) else None
+    inner = solver.get("method") if isinstance(solver, dict) else None
+    is_known = isinstance(method, str) and method in METHOD_OPTIONS
+    return method if is_known else "physical", inner if inner in INNER_METHODS else "physical"
+
+
+def _make_config(entries: dict[str, Any]) -> Config:
+    robot, fit = entries.get("robot", {}), entries.get("fit", {})
+    _check_entries_of_the_method(fit)
     lock = robot.get("lock", {})
     return Config(
         lock=lock if isinstance(lock, dict) else dict.fromkeys(lock),
         remove=robot.get("remove", ()),
-        columns=_columns(reader, top["columns"]) if "columns" in top else None,
-        preparation=_preparation(reader, top.get("preparation", {})),
-        **({"hold_out": _hold_out(reader, top["hold_out"])} if "hold_out" in top else {}),
+        columns=_columns(entries["columns"]) if "columns" in entries else None,
+        preparation=_preparation(entries.get("preparation", {})),
+        **({"hold_out": _hold_out(entries["hold_out"])} if "hold_out" in entries else {}),
         **fit,
     )
 
 
-@dataclass(frozen=True)
-class _Reader:
-    path: Path
+def _check_entries_of_the_method(fit: Mapping[str, Any]):
+    """Raises `ModelError` for entries that the method would ignore."""
+    method = fit.get("method", Config.method)
+    for entry, methods in SPECIFIC_ENTRIES.items():
+        if entry in fit and method not in methods:
+            raise ModelError(f"fit.{entry} applies to the method {' or '.join(methods)}, not to {method!r}")
+    METHOD_OPTIONS[method].read(fit.get("options", {}), "fit.options")  # some methods require an option
+    inner = fit.get("solver", {}).get("method", method)
+    if "prior" in fit and inner == "linear":
+        raise ModelError("fit.prior does not apply to the method 'linear', which has no prior; use 'physical'")
+    if "bounds" in fit and inner == "linear":
+        raise ModelError("fit.bounds does not apply to the method 'linear', which has no bounds; use 'physical'")
+    if method == "first-order" and "optimiser" not in fit:
+        raise ModelError(
+            "the method first-order needs fit.optimiser, the name of an optax optimiser with its arguments, such as "
+            '{ name = "adam", learning_rate = 0.05 }'
+        )
 
-    def table(self, given: Mapping[str, Any], where: str, known: Mapping[str, Any]) -> dict[str, Any]:
-        """The entries of a table, after a check of their names and types."""
-        for key, value in given.items():
-            name = f"{where}.{key}" if where else key
-            if key not in known:
-                raise FileFormatError(f"{self.path}: has an entry {name!r}; expected some of {', '.join(known)}")
-            kinds = known[key] if isinstance(known[key], tuple) else (known[key],)
-            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-                expected = " or ".join(kind.__name__ for kind in kinds)
-                raise FileFormatError(f"{self.path}: {name} is {value!r}, expected {expected}")
-        return dict(given)
 
-
-def _columns(reader: _Reader, given: Mapping[str, Any]) -> Columns:
-    number = (*_NUMBER, _LIST, _TABLE)
-    keys = {"pattern": (_TEXT, _LIST, _TABLE), "unit": _TEXT, "table": _TEXT, "missing": _NUMBER}
-    keys |= dict.fromkeys(("gear", "sign", "gain", "offset"), number)
-    head = {"time": _TEXT, "time_unit": _TEXT, "valid": _TEXT, "names": _TABLE}
-    top = reader.table(given, "columns", head | dict.fromkeys(_SOURCES, (_TEXT, _TABLE)))
-    for needed in ("position", "effort"):
-        if needed not in top:
-            raise FileFormatError(
-                f"{reader.path}: columns has no {needed!r}; give the pattern of its column names, such as 'q.{{joint}}'"
-            )
+def _columns(given: Mapping[str, Any]) -> Columns:
     sources = {}
     for name in _SOURCES:
-        if name in top:
-            value = top.pop(name)
-            entry: dict[str, Any] = (
-                {"pattern": value} if isinstance(value, str) else reader.table(value, f"columns.{name}", keys)
-            )
-            if "pattern" not in entry:
-                raise FileFormatError(
-                    f"{reader.path}: columns.{name} has no 'pattern'; give the pattern of the column names"
-                )
-            sources[name] = Source(**entry)
-    return Columns(**sources, **top)
+        if name in given:
+            value = given[name]
+            try:
+                sources[name] = Source(**({"pattern": value} if isinstance(value, str) else value))
+                check_source(sources[name])
+            except ModelError as error:
+                raise ModelError(f"columns.{name}: {error}") from None
+    return Columns(**sources, **{name: value for name, value in given.items() if name not in _SOURCES})
 
 
-def _preparation(reader: _Reader, given: Mapping[str, Any]) -> Preparation:
-    known: dict[str, Any] = {f.name: _NUMBER for f in dataclasses.fields(Preparation)}
-    known |= {"low_pass": bool, "differentiate": bool, "window": _LIST, "order": int}
-    known |= {"effort_delay": (*_NUMBER, _TABLE, _TEXT)}
-    options = reader.table(given, "preparation", known)
-    if isinstance(options.get("effort_delay"), str):
-        if options["effort_delay"] != "estimate":
-            raise FileFormatError(
-                f"{reader.path}: preparation.effort_delay must be a number of s, a table by joint, or 'estimate'"
-            )
-        options["effort_delay"] = None
-    if "window" in options:
-        options["window"] = _pair(reader, "preparation.window", options["window"])
-    return Preparation(**options)
+def _preparation(given: Mapping[str, Any]) -> Preparation:
+    delay = {"effort_delay": None} if given.get("effort_delay") == "estimate" else {}
+    return Preparation(**{**given, **delay})
 
 
-def _hold_out(reader: _Reader, given: Mapping[str, Any]) -> Callable[[Sequence[Log]], Split]:
-    known = {"runs": _LIST, "times": _LIST, "share": _NUMBER, "blocks": int, "guard": _NUMBER}
-    x = reader.table(given, "hold_out", known)
+def _hold_out(x: Mapping[str, Any]) -> Callable[[Sequence[Log]], Split]:
     choices = {"runs", "times", "share"} & x.keys()
     if len(choices) != 1:
-        raise FileFormatError(
-            f"{reader.path}: hold_out has {sorted(choices) or 'nothing'}; give one of runs, times, share"
-        )
+        raise ModelError(f"hold_out has {sorted(choices) or 'nothing'}; give one of runs, times, share")
     guard = {"guard": x["guard"]} if "guard" in x else {}
     if "runs" in x:
-        return lambda logs: hold_out_runs(logs, [str(name) for name in x["runs"]])
+        return lambda logs: hold_out_runs(logs, x["runs"])
     if "times" in x:
-        times = [_pair(reader, "hold_out.times", pair) for pair in x["times"]]
-        return lambda logs: hold_out_times(logs, times, **guard)
-    return lambda logs: hold_out_share(logs, float(x["share"]), x.get("blocks", 4), **guard)
-
-
-def _pair(reader: _Reader, where: str, given: Any, meaning: str = "[from, to] in s") -> tuple[float, float]:
-    is_pair = isinstance(given, list) and len(given) == 2 and all(isinstance(x, _NUMBER) for x in given)
-    if not is_pair:
-        raise FileFormatError(f"{reader.path}: {where} has {given!r}, expected a pair of numbers {meaning}")
-    return float(given[0]), float(given[1])
+        return lambda logs: hold_out_times(logs, x["times"], **guard)
+    return lambda logs: hold_out_share(logs, x["share"], x.get("blocks", 4), **guard)

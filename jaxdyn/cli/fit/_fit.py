@@ -27,6 +27,7 @@ from jaxdyn.identification import (
 from jaxdyn.identification.report import unphysical_links
 from jaxdyn.io import save
 from jaxdyn.model import Model, lock_joints, remove_link
+from jaxdyn.simulation import System
 
 
 def fit_files(arguments: argparse.Namespace):
@@ -38,6 +39,8 @@ def fit_files(arguments: argparse.Namespace):
     config = read_config(arguments.config)
     method, prior = build_method(config), build_prior(config)
     model = _remove_and_lock(read_robot(arguments), config)
+    system = build_system(model, config)
+    _check_parameters(system, config)
     runs = [_split_run(log) for log in arguments.logs]
     _check_folder(arguments.out)
     terminal = Report(2 * len(runs) + 4)
@@ -45,7 +48,7 @@ def fit_files(arguments: argparse.Namespace):
         logs, preparation = prepare(runs, model, config.columns, config.preparation, progress=terminal.advance)
         split = config.hold_out(logs)
         terminal.advance("fitting")
-        result = _fit(model, split, config, method, prior, lambda line: _show_progress(terminal, line))
+        result = _fit(system, split, config, method, prior, lambda line: _show_progress(terminal, line))
         terminal.advance("writing")
         written = _write_model(result, arguments.out)
         terminal.advance("predicting")
@@ -73,7 +76,18 @@ def _remove_and_lock(model: Model, config: Config) -> Model:
             model = remove_link(model, name)
         else:
             raise ModelError(f"robot.remove names {name!r}, which is not a link of this robot")
-    return lock_joints(model, config.lock) if config.lock else model
+    model = lock_joints(model, config.lock) if config.lock else model
+    if not model.nv:
+        raise ModelError("robot.remove and robot.lock leave no joint that moves; remove or lock less")
+    return model
+
+
+def _check_parameters(system: System, config: Config):
+    """Raises `ModelError` if the parameters, bounds or weights of a configuration do not fit the robot."""
+    identification.collect(system, identification.select(*config.parameters), config.bounds)
+    nv = system.model.nv
+    if config.weights is not None and len(config.weights) != nv:
+        raise ModelError(f"fit.weights has {len(config.weights)} numbers, expected {nv}, one for each joint velocity")
 
 
 def _split_run(log: str) -> str | tuple[str, ...]:
@@ -91,14 +105,13 @@ def _check_folder(out: Path):
 
 
 def _fit(
-    model: Model,
+    system: System,
     split: Split,
     config: Config,
     method: AbstractMethod,
     prior: GeometricPrior | None,
     show_progress: Callable[[str], None],
 ) -> FitResult:
-    system = build_system(model, config)
     return identification.fit(
         system,
         split.fit,
@@ -107,7 +120,7 @@ def _fit(
         held_out=split.held_out,
         prior=prior,
         bounds=config.bounds,
-        weights=None if config.weights is None else jnp.asarray(config.weights, model.dtype),
+        weights=None if config.weights is None else jnp.asarray(config.weights, system.model.dtype),
         progress=show_progress,
     )
 

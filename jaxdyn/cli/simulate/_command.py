@@ -29,21 +29,20 @@ def add_parser(commands: argparse._SubParsersAction):
     start.add_argument("--q", nargs="+", metavar="X", default=[], help=f"configuration: {form} (default: neutral)")
     start.add_argument("--v", nargs="+", metavar="X", default=[], help=f"velocity: {form} (default: zero)")
     time = parser.add_argument_group("time and integration")
-    time.add_argument("--time", type=_positive, default=5.0, metavar="S", help="duration, s (default: 5)")
-    time.add_argument("--rate", type=_positive, default=100.0, metavar="HZ", help="output rate, Hz (default: 100)")
-    time.add_argument("--dt", type=_positive, metavar="S", help="fixed step, s (default: adaptive steps)")
-    time.add_argument("--tolerance", type=_positive, metavar="X", help="tolerance of adaptive steps (default: 1e-8)")
+    # numbers stay texts until they are read by their descriptions in `_options.py`
+    time.add_argument("--time", default="5", metavar="S", help="duration, s (default: 5)")
+    time.add_argument("--rate", default="100", metavar="HZ", help="output rate, Hz (default: 100)")
+    time.add_argument("--dt", metavar="S", help="fixed step, s (default: adaptive steps)")
+    time.add_argument("--tolerance", metavar="X", help="tolerance of adaptive steps (default: 1e-8)")
     time.add_argument("--solver", choices=SOLVERS, default="tsit5", help="integrator (default: tsit5)")
-    time.add_argument(
-        "--max-steps", type=int, default=1_000_000, metavar="N", help="maximal number of steps (default: 1e6)"
-    )
+    time.add_argument("--max-steps", default="1000000", metavar="N", help="maximal number of steps (default: 1000000)")
     drive = parser.add_argument_group("efforts and joint limits")
     table = "table of efforts, .csv or .npz: a column t (s), and a column (N m or N) named after each driven joint"
     drive.add_argument("--control", type=Path, metavar="FILE", help=table)
     between = "interpolation between the rows of the table (default: linear)"
     drive.add_argument("--interpolation", choices=INTERPOLATIONS, default="linear", help=between)
     stops = "joints rebound at their limits with this restitution, 0 to 1 (default: limits are ignored)"
-    drive.add_argument("--stops", type=_restitution, metavar="E", help=stops)
+    drive.add_argument("--stops", metavar="E", help=stops)
     out = parser.add_argument_group("results")
     out.add_argument("--out", type=Path, metavar="FILE", help="trajectory: .csv, .npz or .parquet")
     out.add_argument("--plot", type=Path, metavar="FILE", help="figure: .png, .pdf or .svg")
@@ -59,23 +58,3 @@ def run_simulate(arguments: argparse.Namespace) -> int:
     from jaxdyn.cli.terminal import run_and_report_errors
 
     return run_and_report_errors("simulate", lambda: simulate_file(arguments))
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return number
-
-
-def _restitution(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
-    return number

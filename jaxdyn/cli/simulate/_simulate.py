@@ -23,6 +23,7 @@ from jaxdyn._errors import ConvergenceError, ModelError
 from jaxdyn.cli.robots import read_robot
 from jaxdyn.cli.simulate._command import SOLVERS
 from jaxdyn.cli.simulate._control_table import read_control
+from jaxdyn.cli.simulate._options import COORDINATE, count_rows, read_numbers
 from jaxdyn.constraints import assemble, described_constraints
 from jaxdyn.kinematics import neutral
 from jaxdyn.model import Model
@@ -45,14 +46,13 @@ _FIGURES = (".png", ".pdf", ".svg")
 
 def simulate_file(arguments: argparse.Namespace):
     """Reads the robot, simulates, writes and reports. Invalid input raises before anything is computed."""
+    arguments = read_numbers(arguments)
     _check_files(arguments)
     model = read_robot(arguments)
-    q = _vector("--q", arguments.q, coordinate_names(model), neutral(model))
-    v = _vector("--v", arguments.v, velocity_names(model), jnp.zeros(model.nv, model.dtype))
+    count, q, v = read_start(model, arguments)
     system, driven = _system(model, arguments)
-    q, v = _close_loops(system, q, v)
-    count = round(arguments.time * arguments.rate)
-    ts = jnp.linspace(0.0, arguments.time, max(count, 1) + 1)
+    q, v = _close_loops(system, jnp.asarray(q, model.dtype), jnp.asarray(v, model.dtype))
+    ts = jnp.linspace(0.0, arguments.time, count + 1)
     solver = _solver(arguments.solver)
     trajectory, compiling, seconds = _simulate_and_time(system, (q, v, ts), solver, arguments)
     rows = [
@@ -70,6 +70,14 @@ def simulate_file(arguments: argparse.Namespace):
     print("\n".join(f"{label:<{width}}  {text}" for label, text in rows))
 
 
+def read_start(model: Model, arguments: argparse.Namespace) -> tuple[int, np.ndarray, np.ndarray]:
+    """The number of output intervals and the initial state that the arguments give."""
+    count = count_rows(arguments.time, arguments.rate, model.nq + model.nv)
+    q = _vector("--q", arguments.q, coordinate_names(model), np.asarray(neutral(model), float))
+    v = _vector("--v", arguments.v, velocity_names(model), np.zeros(model.nv))
+    return count, q, v
+
+
 def _check_files(arguments: argparse.Namespace):
     for path, endings in ((arguments.out, tuple(_WRITERS)), (arguments.plot, _FIGURES)):
         if path is not None and path.suffix.lower() not in endings:
@@ -78,25 +86,23 @@ def _check_files(arguments: argparse.Namespace):
             raise ModelError(f"{path}: there is no folder {path.parent}; create it first")
 
 
-def _vector(option: str, given: list[str], names: Sequence[tuple[str, str]], default: Array) -> Array:
+def _vector(option: str, given: list[str], names: Sequence[tuple[str, str]], default: np.ndarray) -> np.ndarray:
     """A vector from the command line, given as all entries in order or as some by name."""
     given = [part for text in given for part in text.replace(",", " ").split()]
     if not given:
         return default
     known = [name for name, _ in names]
-    values = np.array(default, float)
     named = [part.rpartition("=") for part in given if "=" in part]
-    try:
-        if not named and len(given) == len(known):
-            return jnp.asarray(np.array(given, float), default.dtype)
-        if len(named) == len(given):
-            for name, _, number in named:
-                values[known.index(name)] = float(number)
-            return jnp.asarray(values, default.dtype)
-    except ValueError:
-        pass
+    if not named and len(given) == len(known):
+        return np.array([COORDINATE.parse(x, f"{option} {name}") for name, x in zip(known, given, strict=True)])
+    if len(named) == len(given) and all(name in known for name, _, _ in named):
+        values = default.copy()
+        for name, _, number in named:
+            values[known.index(name)] = COORDINATE.parse(number, f"{option} {name}")
+        return values
     raise ModelError(
-        f"{option} {' '.join(given)}: expected {len(known)} numbers, or NAME=NUMBER with some of {', '.join(known)}"
+        f"{option} {' '.join(given)[:200]}: expected {len(known)} numbers, or NAME=NUMBER with some of "
+        f"{', '.join(known)}"
     )
 
 
@@ -131,8 +137,6 @@ def _simulate_and_time(
     options: dict[str, Any] = {"dt": arguments.dt, "rtol": arguments.tolerance, "atol": arguments.tolerance}
     if arguments.stops is not None:
         options["events"] = joint_stops(system, arguments.stops)
-    if arguments.dt is not None and arguments.tolerance is not None:
-        raise ModelError("--dt sets fixed steps and --tolerance adaptive ones; give one of the two")
 
     def rollout(system, start):
         meter = diffrax.TqdmProgressMeter(refresh_steps=100) if is_terminal else diffrax.NoProgressMeter()

@@ -6,6 +6,7 @@ from jaxdyn.identification.logs._log import check_log as check_log
 from jaxdyn.identification.logs._mapping import Columns as Columns
 from jaxdyn.identification.logs._mapping import Recording as Recording
 from jaxdyn.identification.logs._mapping import Source as Source
+from jaxdyn.identification.logs._mapping import check_source as check_source
 from jaxdyn.identification.logs._mapping import map_columns as map_columns
 from jaxdyn.identification.logs._read import read_tables as read_tables
 from jaxdyn.identification.logs._split import Split as Split

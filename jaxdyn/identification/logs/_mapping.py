@@ -152,6 +152,7 @@ def map_columns(tables: Sequence[Table], model: Model, columns: Columns | None, 
     for quantity, source in sources.items():
         if source is None:
             continue
+        check_source(source)
         names = _coordinate_names(model, quantity)
         places = _find_columns(tables, source, [n for n, _ in names], columns.names, quantity, name)
         for k, (joint, unit) in enumerate(names):
@@ -196,6 +197,32 @@ def _to_regex(pattern: str) -> str:
         return pattern
     groups = {"{joint}": "(?P<joint>.+)", "{index}": r"(?P<index>\d+)", "{number}": r"(?P<number>\d+)"}
     return "".join(groups.get(piece) or re.escape(piece) for piece in pieces)
+
+
+def _compile(text: str, what: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:  # the last two for huge counts and many groups
+        raise ModelError(f"{what} {text[:80]!r} is not a valid regular expression ({error}); correct it") from None
+
+
+def check_source(source: Source):
+    """Raises `ModelError` if the pattern or the table of a source is not a valid regular expression."""
+    _compile(source.table, "table")
+    if isinstance(source.pattern, str):
+        _compile_pattern(source.pattern)
+
+
+def _compile_pattern(pattern: str) -> tuple[re.Pattern[str], str]:
+    """The regular expression of a pattern, and the name of the group that identifies the joint."""
+    expression = _compile(_to_regex(pattern), "pattern")
+    groups = expression.groupindex.keys() & {"joint", "index", "number"}
+    if len(groups) != 1:
+        raise ModelError(
+            f"pattern {pattern[:80]!r} does not identify the joint; add {{joint}}, {{index}} or {{number}}, or a named "
+            "group such as (?P<joint>.+)"
+        )
+    return expression, groups.pop()
 
 
 def _find_columns(tables, source: Source, joints, aliases, quantity: str, run: str) -> dict[int, tuple[int, str]]:
@@ -244,17 +271,7 @@ def _find_column(tables, source: Source, column: str, quantity: str, run: str) -
 
 
 def _match_pattern(tables, source, pattern, joints, aliases, quantity, run) -> dict[int, tuple[int, str]]:
-    try:
-        expression = re.compile(_to_regex(pattern))
-    except re.error as error:
-        raise ModelError(f"columns of {quantity}: {pattern!r} is not a valid regular expression ({error})") from None
-    groups = expression.groupindex.keys() & {"joint", "index", "number"}
-    if len(groups) != 1:
-        raise ModelError(
-            f"columns of {quantity}: {pattern!r} does not identify the joint; add {{joint}}, {{index}} or "
-            "{number}, or a named group such as (?P<joint>.+)"
-        )
-    group = groups.pop()
+    expression, group = _compile_pattern(pattern)
     places: dict[int, tuple[int, str]] = {}
     for i, table in _matching_tables(tables, source):
         for column in (*table.columns, *table.refused):

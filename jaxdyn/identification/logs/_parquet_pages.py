@@ -27,17 +27,19 @@ def iterate_pages(content: bytes, start: int, size: int) -> Iterator[tuple[int, 
     while start < stop:
         reader = _CompactReader(content, start, stop)
         fields = reader.struct()
-        sizes = [fields.get(key) for key in (_UNCOMPRESSED, _COMPRESSED)]
         kinds = [fields[key] for key in _KINDS if isinstance(fields.get(key), dict)]
-        if not all(isinstance(x, int) and x >= 0 for x in sizes):
-            raise ValueError(f"the page at {start} has the sizes {sizes}")
-        counts = [kind.get(_NUM_VALUES) for kind in kinds]
-        if not all(isinstance(x, int) and x >= 0 for x in counts):
-            raise ValueError(f"the page at {start} has {counts} values")
-        start = reader.position + sizes[1]
+        size, stored = (_natural_number(fields.get(key), "size", start) for key in (_UNCOMPRESSED, _COMPRESSED))
+        counts = [_natural_number(kind.get(_NUM_VALUES), "number of values", start) for kind in kinds]
+        start = reader.position + stored
         if start > stop:
             raise ValueError(f"a page ends at {start}, after its column, which ends at {stop}")
-        yield sizes[0], max(counts, default=0)
+        yield size, max(counts, default=0)
+
+
+def _natural_number(value: Any, name: str, start: int) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"the page at {start} has the {name} {value}")
+    return value
 
 
 class _CompactReader:

@@ -149,6 +149,12 @@ def hold_out_share(logs: Sequence[Log], share: float = 0.25, blocks: int = 4, gu
         raise ModelError(
             f"share is {share:g} and blocks {blocks}; expected a share between 0 and 1, and at least one block"
         )
+    longest_log = max(logs, key=lambda log: log.num_samples, default=None)
+    if longest_log is not None and blocks > longest_log.num_samples:
+        raise ModelError(
+            f"blocks is {blocks}, and log {longest_log.name!r} has {longest_log.num_samples} samples; hold out fewer "
+            "blocks"
+        )
     fit: list[Log] = []
     held_out: list[Log] = []
     owed = 0.0  # time that is still to be held out, from logs that are too short to be divided
@@ -174,6 +180,8 @@ def hold_out_share(logs: Sequence[Log], share: float = 0.25, blocks: int = 4, gu
 def _hold_out_blocks(log: Log, share: float, blocks: int, guard: float | int) -> Split | None:
     """Holds out `blocks` blocks of a log, or fewer where the guard takes most of them; None if it takes any block."""
     low, high = float(log.t[0]), float(log.t[-1])
+    if guard > 0:  # a block is longer than the guard, which takes one end of it at least
+        blocks = min(blocks, max(1, int((high - low) * share / guard)))
     for count in range(blocks, 0, -1):
         ends = low + (high - low) * np.arange(1, count + 1) / count
         length = (high - low) * share / count

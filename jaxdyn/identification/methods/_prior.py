@@ -1,9 +1,13 @@
 """The prior of a fit: regularisation of the estimate towards the initial model."""
 
+import math
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn._errors import ModelError
+from jaxdyn._numerics import is_concrete
 from jaxdyn._types import Array, Float
 from jaxdyn.identification.parameters import Parameters, pseudo_inertia_basis
 
@@ -24,6 +28,8 @@ class GeometricPrior(eqx.Module):
       number of samples for each independent one (`FitResult.dependence`).
     * `spread`: weight of all other parameters, relative to their initial magnitudes.
 
+    Raises `ModelError` for weights that are negative or not finite.
+
     ```python
     from jaxdyn.identification import GeometricPrior
 
@@ -34,6 +40,12 @@ class GeometricPrior(eqx.Module):
 
     strength: float = 1e-6
     spread: float = 1e-9
+
+    def __check_init__(self):
+        for name in ("strength", "spread"):
+            value = getattr(self, name)
+            if is_concrete(value) and not 0 <= value < math.inf:
+                raise ModelError(f"{name} of the prior is {value}, expected zero or more")
 
     def cost(
         self, parameters: Parameters, x0: Float[Array | np.ndarray, " n"], x: Float[Array | np.ndarray, " n"]

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from jaxdyn._errors import ModelError
 from jaxdyn.dynamics import inertial_regressor
 from jaxdyn.identification.logs import Log
 from jaxdyn.identification.preparation._signals import interpolate_cubic
@@ -25,6 +26,12 @@ def estimate_effort_delays(model: Model, logs: list[Log], longest: float) -> tup
     steps = max(2, min(40, int(np.ceil(longest / dt))))
     lags = np.linspace(-longest, longest, 2 * steps + 1)
     keep = [_interior_rows(log, longest) for log in logs]
+    if not any(map(len, keep)):
+        spans = [float(log.t[-1] - log.t[0]) for log in logs]
+        raise ModelError(
+            f"longest_delay is {longest:g} s, and the longest segment of the logs lasts {max(spans):.4g} s; give less "
+            "than half of this"
+        )
     regressor = jax.jit(jax.vmap(lambda q, v, a: inertial_regressor(model, q, v, a)))
     stride = max(1, sum(map(len, keep)) // _MAX_ROWS)
     keep = [rows[::stride] for rows in keep]

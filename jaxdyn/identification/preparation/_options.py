@@ -1,5 +1,6 @@
 """Options of the preparation of logs."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -69,11 +70,11 @@ class Preparation:
         positive = ("rate", "longest_gap", "cutoff", "order", "rest_time", "saturation", "saturation_time")
         for name in positive:
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is not None and not 0 < value < math.inf:
                 raise ModelError(f"preparation: {name} is {value!r}, expected a positive number")
         for name in ("edge", "rest_speed", "shortest", "longest_delay"):
             value = getattr(self, name)
-            if value is not None and not value >= 0:
+            if value is not None and not 0 <= value < math.inf:
                 raise ModelError(f"preparation: {name} is {value!r}, expected zero or more")
         if self.window is not None and not self.window[0] < self.window[1]:
             raise ModelError(f"preparation: window {self.window} ends before it begins; expected (from, to) in s")

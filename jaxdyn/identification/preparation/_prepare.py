@@ -29,6 +29,8 @@ from jaxdyn.simulation import velocity_names
 #: a run: a file, a folder, a table, or several of these recorded in parallel
 Run = str | os.PathLike[str] | Table | Sequence[str | os.PathLike[str] | Table]
 _MIN_SAMPLES = 8
+#: greatest ratio of the sampling rate of the prepared logs to that of a file
+_LARGEST_RATIO = 100
 
 
 class _CleanPart(NamedTuple):
@@ -190,6 +192,11 @@ def _clean_run(recording: Recording, model: Model, options: Preparation) -> _Cle
     steps = np.diff(q_part.t)
     source = 1 / float(np.median(steps))
     # a lower rate is reached by decimation after the filter, which prevents aliasing
+    if options.rate is not None and options.rate > _LARGEST_RATIO * source:
+        raise ModelError(
+            f"rate is {options.rate:g} Hz, and {recording.name} has {source:.4g} samples per second; expected at most "
+            f"{_LARGEST_RATIO} times as many, since interpolated samples add no information"
+        )
     every = 1 if options.rate is None else max(1, int(np.ceil(source / options.rate * (1 - 1e-6))))
     rate = source if options.rate is None else options.rate * every
     spans, gaps = _find_spans(parts, options, longest)

@@ -6,7 +6,7 @@ from jaxdyn.io.files._numpy_leaves import with_numpy_leaves as with_numpy_leaves
 from jaxdyn.io.files._paths import as_paths as as_paths
 from jaxdyn.io.files._paths import read_bytes as read_bytes
 from jaxdyn.io.files._paths import resolve_mesh as resolve_mesh
-from jaxdyn.io.files._paths import write_bytes as write_bytes
+from jaxdyn.io.files._write import write_bytes as write_bytes
 from jaxdyn.io.files._xml import LARGEST as LARGEST
 from jaxdyn.io.files._xml import Element as Element
 from jaxdyn.io.files._xml import ParsingLimits as ParsingLimits

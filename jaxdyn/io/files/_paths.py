@@ -1,7 +1,6 @@
-"""Reading and writing of whole files, and the paths of meshes."""
+"""Reading of whole files, and the paths of meshes."""
 
 import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -24,32 +23,6 @@ def read_bytes(path: str | os.PathLike[str], max_bytes: int) -> bytes:
             f"{path}: is larger than the {max_bytes} bytes allowed; if you trust it, raise the limit by keyword"
         )
     return content
-
-
-def write_bytes(path: str | os.PathLike[str], content: bytes):
-    """Writes a file completely or not at all: to a temporary file beside it, which is then renamed."""
-    path = Path(path)
-    try:
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    except (OSError, ValueError) as error:  # ValueError: no name, or characters that names cannot contain
-        raise _writing_error(path, error) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException as error:  # an interrupt too must leave nothing behind
-        temporary.unlink(missing_ok=True)
-        if not isinstance(error, OSError | ValueError):
-            raise
-        raise _writing_error(path, error) from None
-
-
-def _writing_error(path: Path, error: Exception) -> FileAccessError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return FileAccessError(f"{path}: cannot be written ({reason}); check the folder and its permissions")
 
 
 def as_paths(given: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:

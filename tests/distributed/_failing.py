@@ -1,0 +1,93 @@
+"""Programs with failing partners, run in separate processes; each prints one JSON object."""
+
+import json
+import os
+import sys
+import time
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn import JaxdynError
+from jaxdyn.distributed import device_mesh, gather, initialize, run_supervised, shard
+
+
+def initialize_alone(address: str, index: str) -> dict:
+    """A process whose partner never comes."""
+    start = time.monotonic()
+    try:
+        initialize(address, 2, int(index), initialization_timeout=3)
+    except JaxdynError as error:
+        return {"error": str(error), "seconds": time.monotonic() - start}
+    return {}
+
+
+def sum_forever(address: str, index: int):
+    """Sums over both processes until one of them ends."""
+    initialize(address, 2, index, initialization_timeout=30, heartbeat_timeout=5)
+    total, x = jax.jit(jnp.sum), shard(np.ones(2))
+    total(x).block_until_ready()
+    print(f"running {os.getpid()}", flush=True)
+    while True:
+        try:
+            total(x).block_until_ready()
+        except ValueError:  # of gloo, at once when a connection closes; JAX ends the process somewhat later
+            time.sleep(60)
+        time.sleep(0.01)
+
+
+def supervise(address: str, index: str) -> dict:
+    """A supervised process whose partner dies."""
+    try:
+        run_supervised(sum_forever, address, int(index), timeout=80)
+    except JaxdynError as error:
+        return {"error": str(error)}
+    return {}
+
+
+def supervise_small() -> dict:
+    """All outcomes of supervised functions."""
+    messages = {}
+    for name, seconds, call in (
+        ("unpicklable", None, (make_lambda,)),
+        ("late", 2, (time.sleep, 60)),
+        ("exit", None, (os._exit, 3)),
+    ):
+        try:
+            run_supervised(*call, timeout=seconds)
+        except JaxdynError as error:
+            messages[name] = str(error)
+    try:
+        run_supervised(int, "x")
+    except ValueError as error:
+        messages["raised"] = f"ValueError: {error}"
+    return {"value": run_supervised(max, 3, 7), **messages}
+
+
+def make_lambda():
+    """A result that cannot be pickled."""
+    return lambda: None
+
+
+def fork() -> dict:
+    """A child that was forked after JAX ran."""
+    gather(shard(np.ones(jax.device_count())))
+    receiver, sender = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # JAX warns before the fork
+        child = os.fork()
+    if child == 0:
+        try:
+            device_mesh()
+        except JaxdynError as error:
+            os.write(sender, str(error).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(sender)
+    return {"error": os.read(receiver, 10_000).decode()}
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])), flush=True)
