@@ -100,8 +100,8 @@ def _chosen_methods(content: dict[str, Any]) -> tuple[str, str]:
     solver = fit.get("solver") if isinstance(fit, dict) else None
     method = fit.get("method") if isinstance(fit, dict) else None
     inner = solver.get("method") if isinstance(solver, dict) else None
-    is_known = isinstance(method, str) and method in METHOD_OPTIONS
-    return method if is_known else "physical", inner if inner in INNER_METHODS else "physical"
+    known = lambda name, names: name if isinstance(name, str) and name in names else "physical"
+    return known(method, METHOD_OPTIONS), known(inner, INNER_METHODS)
 
 
 def _make_config(entries: dict[str, Any]) -> Config:
@@ -143,7 +143,7 @@ def _columns(given: Mapping[str, Any]) -> Columns:
         if name in given:
             value = given[name]
             try:
-                sources[name] = Source(**({"pattern": value} if isinstance(value, str) else value))
+                sources[name] = Source(value) if isinstance(value, str) else Source(**value)
                 check_source(sources[name])
             except ModelError as error:
                 raise ModelError(f"columns.{name}: {error}") from None
