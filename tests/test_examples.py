@@ -26,10 +26,29 @@ def examples() -> Iterator[tuple[str, str]]:
 
 
 EXAMPLES = list(examples())
+#: examples that compile longest; slow tests run the same functions
+LONG = {
+    "constraints.ConstrainedMotion",
+    "constraints.assemble",
+    "constraints.gripping_load",
+    "formulations.Lagrange",
+    "identification.excitation.design_excitation",
+    "identification.methods.OutputError",
+    "trajopt.ilqr.ilqr",
+    "trajopt.problem.Solution",
+    "trajopt.transcription.HermiteSimpson",
+    "trajopt.transcription.MultipleShooting",
+    "trajopt.transcription.Trapezoidal",
+}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "code"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
+def cases():
+    """The examples with their tiers."""
+    for name, code in EXAMPLES:
+        yield pytest.param(name, code, id=name, marks=pytest.mark.exhaustive if name in LONG else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "code"), list(cases()))
 def test_example_runs(name: str, code: str, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, name, "exec"), {"__name__": "example"})
@@ -37,4 +56,5 @@ def test_example_runs(name: str, code: str, tmp_path, monkeypatch):
 
 def test_entry_points_have_examples():
     assert len(EXAMPLES) >= 40
+    assert LONG <= {name for name, _ in EXAMPLES}
     assert len({name for name, _ in EXAMPLES}) == len(EXAMPLES)

@@ -15,28 +15,43 @@ ROOT = DOCS.parent
 TIERS = {"default": "not slow and not exhaustive", "slow": "slow and not exhaustive", "exhaustive": "exhaustive"}
 
 
-def collect(*options: str) -> list[str]:
-    """Identifiers of the tests that pytest selects with these options."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "--jaxtyping-packages=", *options]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
-    return [line for line in run.stdout.splitlines() if "::" in line]
+#: prints the markers of each test
+COLLECT = """
+import pytest
+
+class PrintMarkers:
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        for item in items:
+            print("MARKERS", "slow" in item.keywords, "exhaustive" in item.keywords, item.nodeid)
+
+options = ["--collect-only", "-q", "-n", "0", "--jaxtyping-packages=", "-m", "slow or not slow"]
+raise SystemExit(pytest.main(options, plugins=[PrintMarkers()]))
+"""
 
 
-@pytest.fixture(scope="module")
-def tiers() -> dict[str, list[str]]:
-    return {name: collect("-m", expression) for name, expression in TIERS.items()}
+def select_tiers(slow: bool, exhaustive: bool) -> list[str]:
+    """The tiers whose selections hold for a test with these markers."""
+    markers = {"slow": slow, "exhaustive": exhaustive}
+    return [name for name, expression in TIERS.items() if eval(expression, {}, markers)]
+
+
+@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("exhaustive", [False, True])
+def test_each_test_is_in_one_tier(slow, exhaustive):
+    assert len(select_tiers(slow, exhaustive)) == 1
 
 
 @pytest.mark.slow
-def test_each_test_is_in_one_tier(tiers):
-    everything = collect("-m", "slow or not slow")
-    assert sorted(test for tests in tiers.values() for test in tests) == sorted(everything)
+def test_notebooks_and_pages_run_in_ci():
+    command = [sys.executable, "-c", COLLECT]
+    collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert collected.returncode == 0, collected.stdout[-2000:] + collected.stderr[-2000:]
+    rows = [line.split(maxsplit=3) for line in collected.stdout.splitlines() if line.startswith("MARKERS")]
+    tiers: dict[str, list[str]] = {name: [] for name in TIERS}
+    for _, slow, exhaustive, test in rows:
+        tiers[select_tiers(slow == "True", exhaustive == "True")[0]].append(test)
     assert all(tiers.values())
-
-
-@pytest.mark.slow
-def test_notebooks_and_pages_run_in_ci(tiers):
     run = [test for name in ("default", "slow") for test in tiers[name]]
     for path in notebooks():
         assert any(f"test_notebook_runs[{path.stem}]" in test for test in run), path.name

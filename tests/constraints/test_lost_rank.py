@@ -99,7 +99,7 @@ def test_simulation_through_the_flat_configuration():
     assert_allclose(slope, want[2] * turn, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_derivatives_of_a_linkage_with_permanent_redundancy():
     """Bricard's linkage: with respect to efforts, masses, gravity, and along its motion (to third order)."""
     model = jd.robots.bricard()

@@ -24,7 +24,7 @@ def linkage():
     return model, loop, jc.impulse(model, loop, jnp.zeros(3), jnp.array([1.0, 0.0, 0.0])).v
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_initial_state_off_the_constraint_gives_a_status():
     """The saved states are projected, so the status reports that the first one is not the given initial state."""
     model, loop, speed = linkage()

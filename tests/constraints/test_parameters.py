@@ -59,7 +59,7 @@ def _parametrised_constraints():
     return tuple(kinds.values())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_derivatives_with_respect_to_every_constraint_parameter():
     """Residuals and rates of every type of constraint, one leaf at a time, so that no leaf masks another.
 
@@ -98,7 +98,7 @@ def _bead(depth):
     return b.build(), (jc.OnSurface("bowl", "bead", Bowl(depth, jnp.zeros(3))),)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_nearest_point_of_a_sphere():
     """From a guess to the sphere along the radius, with the derivative of this projection."""
     model, _ = _bead(0.0)

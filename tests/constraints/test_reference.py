@@ -63,7 +63,7 @@ def parallelograms(n):
 mobility = jax.jit(jc.mobility)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_parallelograms_pass_a_singular_configuration():
     """Problem A02 of the IFToMM library: position and velocity at 10 s and the period."""
     model, loops, q, v = parallelograms(2)
@@ -144,7 +144,7 @@ def open_crank_rocker():
     return model, loop, jnp.array([0.02, -0.01, 0.015]), v
 
 
-@pytest.mark.slow
+@pytest.mark.slow("GearGuptaLeimkuhler")
 @pytest.mark.parametrize("stabilisation", [jc.Baumgarte(5.0), jc.GearGuptaLeimkuhler(5.0)], ids=_type_name)
 def test_stabilisation_closes_an_open_four_bar(stabilisation):
     model, loop, q, v = open_crank_rocker()
@@ -164,7 +164,7 @@ def _check_drift(names, seconds):
     assert row["energy"] < 1e-6 * seconds
 
 
-@pytest.mark.slow
+@pytest.mark.slow("plane")
 @pytest.mark.parametrize("names", [LINKAGES[:3], LINKAGES[3:]], ids=["plane", "delta"])
 def test_ten_seconds_without_drift(names):
     """Planar mechanisms together, with the steps of the fastest one."""

@@ -57,7 +57,7 @@ def _directions():
     return [tuple(x if i == k else 0 * x for i, x in enumerate(full)) for k in range(len(START))]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_forward_derivatives_of_a_simulation():
     """With respect to the coupler length, the masses, the initial state and the gain."""
     point = lambda along, s: jax.jvp(
@@ -103,7 +103,7 @@ def simulate_euler_steps(numbers):
     return q @ jnp.array([1.0, -2.0]) + v @ jnp.array([0.3, 0.2])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_gradient_through_projected_steps():
     """With respect to rod length, mass, initial state and gain; one program for values and gradients."""
     # strongly typed, to avoid recompilation for perturbed values
@@ -119,7 +119,7 @@ def test_gradient_through_projected_steps():
         assert_allclose(jnp.vdot(slopes[k], along), want, rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_single_precision():
     """A point on a rod, with double-precision parameters, after 1 s: published result of problem A01."""
     rod = jc.Distance("rod", "world", "point", 1.0)

@@ -52,7 +52,7 @@ def test_lqr_of_a_cart_pole_equals_scipy():
     np.testing.assert_allclose(tau, [-result.law.gain[0] @ jnp.array([0.1, -0.2, 0.3, 0.4]), 0], atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_derivatives_of_the_gain_with_respect_to_the_model():
     gain = lambda m, l: regulator(jd.robots.cart_pole(masses=(1.0, m), length=l)).law.gain[0]
     ours = jax.jit(jax.jacrev(gain, (0, 1)))(0.3, 0.5)

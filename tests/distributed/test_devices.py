@@ -53,7 +53,7 @@ def test_sharded_vmap_on_one_device_is_vmap():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-13), ours, theirs)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_second_and_forward_derivatives():
     m, q = jd.robots.pendulum(), jnp.array([[0.3], [1.0]])
     potential = sharded_vmap(jd.potential_energy, (None, 0))

@@ -64,7 +64,7 @@ def test_two_processes_give_the_results_of_one():
     np.testing.assert_allclose(first["by q"], by_q, atol=1e-14)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("1-9")
 @pytest.mark.parametrize(("victim", "how"), [(1, signal.SIGKILL), (0, signal.SIGKILL), (1, signal.SIGSTOP)])
 def test_the_other_process_stops_when_one_dies(victim, how):
     workers = start_workers("forever", 8)

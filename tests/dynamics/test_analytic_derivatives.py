@@ -82,7 +82,7 @@ def test_dynamics_do_not_depend_on_joint_coordinates():
     assert relative_error(then * gain, first) < TOLERANCE
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_jacobians_in_single_precision():
     m = _robot_with_mimicking_joint()
     args = (m, *random_state(m, 1))

@@ -30,7 +30,6 @@ def _operations(exported):
     "bias_forces",
     "gravity_forces",
     "coriolis_matrix",
-    "christoffel_symbols",
     "kinetic_energy",
     "potential_energy",
     "momentum",
@@ -48,7 +47,7 @@ def test_lowers(name):
     assert _lower(FUNCTIONS[name], args).platforms == PLATFORMS
 
 
-@pytest.mark.slow
+@pytest.mark.slow("forward_dynamics")
 @pytest.mark.parametrize("name", ["rnea", "forward_dynamics", "mass_matrix"])
 def test_gradient_lowers(name):
     args = (model("every"), *state("every"))

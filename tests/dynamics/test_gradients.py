@@ -19,8 +19,7 @@ FAST = ("rnea", "forward_dynamics")
 def _case(robot, name):
     """A default test if it compiles in seconds."""
     fast = (robot, name) == ("pair", "forward_dynamics")  # which differentiates rnea as well
-    tier = pytest.mark.slow if (robot, name) == ("rare", "forward_dynamics") else pytest.mark.exhaustive
-    return pytest.param(robot, name, marks=() if fast else tier)
+    return pytest.param(robot, name, marks=() if fast else pytest.mark.exhaustive)
 
 
 ROBOTS = ("pair", "rare", "geared", "every")
@@ -277,8 +276,6 @@ def test_analytic_derivatives_equal_derivatives_of_the_functions(robot):
 @pytest.mark.slow(
     "any-rnea-pair",
     "any-forward_dynamics-pair",
-    "rest-rnea-pair",
-    "rest-forward_dynamics-pair",
     "half_turn-rnea-pair",
     "half_turn-forward_dynamics-pair",
 )

@@ -58,7 +58,7 @@ def _gradient_memory(name, n):
     return f.lower(*_arguments(n)).compile().memory_analysis().temp_size_in_bytes
 
 
-@pytest.mark.slow
+@pytest.mark.slow("forward_dynamics")
 @pytest.mark.parametrize("name", ["rnea", "forward_dynamics"])
 def test_memory_of_reverse_mode_is_linear_in_links(name):
     """Each further link needs the same memory: doubling the links about doubles the growth."""

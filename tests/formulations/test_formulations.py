@@ -22,11 +22,11 @@ DEFAULT = ("TwistWrench-pair",)
 
 
 def _pairs():
-    """Each formulation with each robot that it covers; the first two robots are slow, the others exhaustive."""
+    """Each formulation with each robot that it covers; the first robot is slow, the others exhaustive."""
     for formulation, robots in COVERED:
         for number, robot in enumerate(robots):
             name = f"{type(formulation).__name__}-{robot}"
-            marks = [] if name in DEFAULT else [pytest.mark.slow if number < 2 else pytest.mark.exhaustive]
+            marks = [] if name in DEFAULT else [pytest.mark.slow if number < 1 else pytest.mark.exhaustive]
             yield pytest.param(formulation, robot, marks=marks, id=name)
 
 
@@ -83,9 +83,7 @@ _reference_slopes = jit(ft.partial(_gradients, None))
 _formulated_slopes = ft.partial(jit, static_argnums=0)(_gradients)
 
 
-@pytest.mark.slow(
-    "PlanarChain", "MomentumEquation", "Hamilton", "Lagrange", "NewtonEulerReactions", "TwistWrench", "GibbsAppell"
-)
+@pytest.mark.slow("Hamilton", "TwistWrench")
 @pytest.mark.parametrize(("method", "robot"), each())
 def test_gradients_agree(method, robot):
     """`grad` of forward dynamics under jit and vmap with respect to all types of leaves and the state, also at rest.

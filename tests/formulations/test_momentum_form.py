@@ -141,7 +141,7 @@ def _flows_of_both(m, q, v):
     return end, jnp.concatenate([other[:2], mass(other[:2]) @ other[2:]]), energy
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_flow_conserves_the_hamiltonian():
     """Half a second of Hamilton's equations equals half a second of forward dynamics, and conserves H."""
     m, (q, v, _, _) = model("hinges"), state("hinges")

@@ -127,7 +127,7 @@ def _values_and_derivative(group, m, states, direction):
     return jax.vmap(one)(states)
 
 
-@pytest.mark.slow("bodies-hinges", "newton_euler-pair", "spatial-balls")
+@pytest.mark.slow("bodies-hinges", "newton_euler-pair")
 @pytest.mark.parametrize(("group", "robot"), GROUPS, ids=lambda x: getattr(x, "__name__", x).strip("_"))
 def test_batches_and_gradients(group, robot):
     """`jit(vmap(grad))` with respect to link parameters and configuration, along a random direction."""

@@ -112,7 +112,7 @@ def test_motion_limits_are_a_share_of_the_model_limits():
         design_excitation(ROBOT, bounds=eqx.tree_at(lambda b: b.velocity, LIMITS, jnp.array([0.0, 1.0])))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_designed_fourier_motion_is_more_informative_and_satisfies_all_limits(tmp_path):
     wall = link_above("lower", -0.4, (-1.0, 0.0, 0.0))  # x of the elbow at most 0.4 m
     options = {"bounds": LIMITS, "workspace": (wall,), "samples": 30, "starts": 2, "rounds": 6, "steps": 50}

@@ -277,7 +277,7 @@ def test_unobservable_directions_minimise_the_prior(method):
     np.testing.assert_allclose(change, change[0, 0] * np.diag([1, 1, 0, 0]), atol=1e-4 * change[0, 0])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_fits_of_a_random_arm_from_random_priors_converge():
     """Truth and prior are random bodies; the residual at the optimum is the noise."""
     model = jd.robots.panda()

@@ -325,7 +325,7 @@ def fuzz(count: int) -> dict[bool, int]:
     return counts
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_fuzz_long():
     """More than ten thousand inputs, many accepted and many refused; without the type checker of the tests."""
     code = "from tests.io.test_safety import fuzz; print(*fuzz(10_500).values())"

@@ -93,9 +93,7 @@ def test_random_robots_in_mujoco(seed, kinds, joints, floating):
     assert same(mujoco_quantities(back, text, q, v), quantities(model, q, v))
 
 
-@pytest.mark.slow(
-    "ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf", "pr2_description/urdf/pr2.urdf"
-)
+@pytest.mark.slow("ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf")
 @pytest.mark.parametrize(
     "name",
     [

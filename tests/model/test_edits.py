@@ -116,7 +116,7 @@ def test_a_mimic_joint_cannot_be_kept_without_its_source():
         reduce_joints(TREE, ["f_joint"])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_lock_joints_is_differentiable_with_respect_to_the_angle_and_all_leaves():
     """Derivatives of the holding torque of a pendulum whose elbow is locked at an angle."""
     arm = pendulum()
@@ -305,7 +305,7 @@ def test_invalid_bases_are_refused(model, link, message):
         change_base(model, link)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_edits_of_traced_and_batched_leaves():
     """Efforts at rest are linear in the masses, also after edits."""
     edited = lambda model: change_base(lock_joints(model, {"d_joint": None}), "c", Free())

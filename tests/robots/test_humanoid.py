@@ -77,7 +77,7 @@ def test_inertias_are_physical(model):
         assert 0 < low and low + mid > high * (1 - 1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_derivative_with_respect_to_a_length():
     def drop(thigh):
         model = humanoid(lengths={"thigh": thigh})

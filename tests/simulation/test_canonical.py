@@ -26,7 +26,7 @@ def robot():
     return b.build()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_momentum_and_slope_of_the_lagrangian():
     m = robot()
     q, v = state(m)

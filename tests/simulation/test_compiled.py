@@ -98,7 +98,7 @@ def test_batched_rollouts_lower_for_accelerators():
     assert run.stdout.split() == ["cuda", "tpu"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_chunks_give_the_same_results_as_one_batch():
     m = jd.robots.pendulum()
     rng = np.random.default_rng(0)

@@ -36,7 +36,7 @@ def test_fixed_steps_are_the_steps_of_simulate():
     np.testing.assert_allclose(path.v, want.v, atol=1e-11)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_fixed_steps_on_manifolds_in_both_modes():
     model = floating()
     q, v = state(model)

@@ -121,7 +121,7 @@ def undriven_system(system):
     )
 
 
-@pytest.mark.slow("heun", "variational", "momentum")
+@pytest.mark.slow("variational")
 @pytest.mark.parametrize(
     "solver",
     [diffrax.Heun(), SemiImplicitEuler(), Variational(), CanonicalMomenta(diffrax.Heun())],
@@ -185,7 +185,7 @@ def test_gradients_through_adaptive_steps_with_sampled_feedback():
     check(cost, (Spring(jnp.array([3.0]), jnp.array([0.5])), jnp.array([0.7]), jnp.array(0.07)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("forward")
 @pytest.mark.parametrize("forward", [diffrax.ForwardMode(), diffrax.DirectAdjoint()], ids=["forward", "direct"])
 def test_forward_and_reverse_mode_agree(forward):
     m = jd.robots.double_pendulum()

@@ -73,7 +73,7 @@ def spin(solver, dt, ts=TS):
     return simulate(top(), *state(top()), ts, dt=dt, solver=solver, max_steps=100_100)
 
 
-@pytest.mark.slow("semi-implicit", "variational", "momentum-5", "tsit5")
+@pytest.mark.slow("semi-implicit", "variational", "tsit5")
 @pytest.mark.parametrize(("solver", "steps", "order"), SOLVERS)
 def test_order_on_manifolds(solver, steps, order):
     exact = spin(diffrax.Tsit5(), 1e-3)

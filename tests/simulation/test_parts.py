@@ -42,7 +42,7 @@ def spring(t, q, v):
     return -4.0 * q
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_constants_laws_signals_and_wrenches_exert_the_same_force():
     m = free_mass()
     wanted = 3.0 * TS**2 / 2
@@ -271,7 +271,7 @@ class Current(AbstractPart):
         return Action(jnp.zeros(model.nv).at[-1].set(state["i"]), wrench, rate)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_single_precision_is_preserved_with_all_parts_on_manifolds():
     """The precision of robot and state counts, not the precision of the parts' parameters."""
     m = floating().astype(jnp.float32)

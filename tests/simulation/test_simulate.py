@@ -58,7 +58,7 @@ def test_floating_tree_conserves_momentum_and_energy():
     np.testing.assert_allclose(tr.energy, tr.energy[0], atol=1e-8)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two", "six", "panda")
 @pytest.mark.parametrize(
     "make",
     [
@@ -92,7 +92,7 @@ def test_rollouts_agree_with_mujoco(make):
     np.testing.assert_allclose(o.tangent(tr.q[-1]) @ np.asarray(tr.v[-1]), data.qvel, atol=2e-6, rtol=0)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_million_semi_implicit_steps_stay_finite():
     m = jd.robots.double_pendulum()
     tr = simulate(

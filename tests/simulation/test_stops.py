@@ -132,7 +132,7 @@ def test_second_derivative_of_the_time_of_impact():
     np.testing.assert_allclose([first, second], [(2 * G) ** -0.5, -0.5 * (2 * G) ** -0.5], atol=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_impulses_of_stops_satisfy_the_constraints():
     """A four-bar linkage, and a double pendulum with a fixed tip."""
     m = jd.robots.four_bar()

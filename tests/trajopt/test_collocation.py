@@ -74,7 +74,7 @@ def test_minimum_time_is_bang_bang():
     np.testing.assert_allclose(np.abs(found.details.middle), 3.0, atol=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_minimum_time_converges_from_random_guesses():
     """Random states, controls and horizons: many of these guesses need the restoration phase."""
     most = 0
@@ -139,7 +139,7 @@ def test_path_constraints_and_rate_bounds_are_satisfied():
     assert np.abs(np.diff(found.u[:, 0]) / np.diff(found.t)).max() <= 100 + 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_status_of_bad_guesses():
     p = cart_pole()
 

@@ -88,7 +88,7 @@ def _optimum_in_angle(g):
     return scipy.integrate.simpson((found.sol(s)[3] / 2) ** 2, x=s)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_cartesian_pendulum_optimum_equals_optimum_in_angle():
     """Trajectory, tension, and derivatives of the optimum."""
     (cost, (_, u, status)), slope = _cartesian(G, jnp.inf)

@@ -43,7 +43,7 @@ def test_errors_decrease_with_the_order_of_the_transcription(transcription):
     assert np.log2(error(8) / error(16)) == pytest.approx(transcription.order, abs=0.15)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_refinement_locates_the_switch_of_a_minimum_time_problem():
     """It is inside of the third interval, away from its middle; that one alone is cut."""
     mesh = [0, 0.3, 0.45, 0.7, 0.85, 1]

@@ -55,7 +55,7 @@ def found():
     return multi_start(above, guesses, batch=1, transcription=MultipleShooting(), intervals=N)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_multi_start_finds_shorter_path(found):
     """The path above the disc is longer; a guess above the disc converges to it."""
     assert found.cost.shape == found.status.shape == (8,)

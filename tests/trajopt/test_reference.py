@@ -29,7 +29,7 @@ def test_cart_pole_with_zero_end_control():
     assert abs(found.u[-1, 0]) < 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_link_arm():
     """The optimum on a coarse mesh differs from the published one in the fifth digit; a finer mesh agrees."""
     found = solve(two_link_arm(), intervals=100).checked()

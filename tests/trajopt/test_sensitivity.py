@@ -36,7 +36,7 @@ def test_derivatives_of_double_integrator_optimum():
     np.testing.assert_allclose(reverse, forward[0], rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_derivatives_of_minimum_time():
     m, d, F = 2.0, 1.5, 3.0
     g = jax.jit(jax.grad(lambda p: solve(minimum_time(*p), intervals=8, tolerance=1e-10).cost))((m, d, F))
