@@ -27,17 +27,20 @@ def iterate_pages(content: bytes, start: int, size: int) -> Iterator[tuple[int, 
     while start < stop:
         reader = _CompactReader(content, start, stop)
         fields = reader.struct()
-        sizes = [fields.get(key) for key in (_UNCOMPRESSED, _COMPRESSED)]
-        kinds = [fields[key] for key in _KINDS if isinstance(fields.get(key), dict)]
-        if not all(isinstance(x, int) and x >= 0 for x in sizes):
-            raise ValueError(f"the page at {start} has the sizes {sizes}")
-        counts = [kind.get(_NUM_VALUES) for kind in kinds]
-        if not all(isinstance(x, int) and x >= 0 for x in counts):
-            raise ValueError(f"the page at {start} has {counts} values")
-        start = reader.position + sizes[1]
+        plain, packed = (_count(fields, key, start) for key in (_UNCOMPRESSED, _COMPRESSED))
+        counts = [_count(fields[key], _NUM_VALUES, start) for key in _KINDS if isinstance(fields.get(key), dict)]
+        start = reader.position + packed
         if start > stop:
             raise ValueError(f"a page ends at {start}, after its column, which ends at {stop}")
-        yield sizes[0], max(counts, default=0)
+        yield plain, max(counts, default=0)
+
+
+def _count(fields: dict[int, Any], key: int, start: int) -> int:
+    """A field that is a number of bytes or values."""
+    count = fields.get(key)
+    if not isinstance(count, int) or count < 0:
+        raise ValueError(f"field {key} of the header of the page at {start} is {count}, expected a number")
+    return count
 
 
 class _CompactReader:
