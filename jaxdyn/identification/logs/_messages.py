@@ -99,9 +99,7 @@ def _decode(message: Message) -> dict[str, float] | None:
     return row.columns
 
 
-def _add_joint_state(
-    row: _Row, stamp: float, arrival: float, names: Sequence[str], values: Mapping[str, Sequence[Any]]
-):
+def _add_joint_state(row: _Row, stamp: float, arrival: float, names: Sequence[str], values: Mapping[str, Sequence]):
     row.add("time", stamp)
     row.add("arrival", arrival)
     for part, numbers in values.items():

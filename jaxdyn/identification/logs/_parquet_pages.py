@@ -27,19 +27,20 @@ def iterate_pages(content: bytes, start: int, size: int) -> Iterator[tuple[int, 
     while start < stop:
         reader = _CompactReader(content, start, stop)
         fields = reader.struct()
-        kinds = [fields[key] for key in _KINDS if isinstance(fields.get(key), dict)]
-        size, stored = (_natural_number(fields.get(key), "size", start) for key in (_UNCOMPRESSED, _COMPRESSED))
-        counts = [_natural_number(kind.get(_NUM_VALUES), "number of values", start) for kind in kinds]
-        start = reader.position + stored
+        plain, packed = (_count(fields, key, start) for key in (_UNCOMPRESSED, _COMPRESSED))
+        counts = [_count(fields[key], _NUM_VALUES, start) for key in _KINDS if isinstance(fields.get(key), dict)]
+        start = reader.position + packed
         if start > stop:
             raise ValueError(f"a page ends at {start}, after its column, which ends at {stop}")
-        yield size, max(counts, default=0)
+        yield plain, max(counts, default=0)
 
 
-def _natural_number(value: Any, name: str, start: int) -> int:
-    if not isinstance(value, int) or value < 0:
-        raise ValueError(f"the page at {start} has the {name} {value}")
-    return value
+def _count(fields: dict[int, Any], key: int, start: int) -> int:
+    """A field that is a number of bytes or values."""
+    count = fields.get(key)
+    if not isinstance(count, int) or count < 0:
+        raise ValueError(f"field {key} of the header of the page at {start} is {count}, expected a number")
+    return count
 
 
 class _CompactReader:
