@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.pages import run_page
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_code_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = run_page("README")

@@ -55,6 +55,7 @@ def test_mass_matrix_is_symmetric_positive_definite(robot):
     assert np.linalg.eigvalsh(mass)[0] > 0
 
 
+@pytest.mark.slow
 @robots
 def test_columns_of_the_mass_matrix(robot):
     m, q = model(robot), state(robot)[0]

@@ -96,6 +96,7 @@ def test_energy_of_equation_38():
     np.testing.assert_allclose(np.array(parts) / 2, list(terms.values()), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_forces_of_equations_39_and_40():
     (q, _, _), (_, _, forces), _ = _two_tr()
     (_, v, a), m1, m2, m3 = _two_tr()[0], *MASSES

@@ -98,6 +98,7 @@ def test_reactions_do_no_work():
     np.testing.assert_allclose(along, 0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_equilibrium_of_each_link():
     """Equations 20.13 and 20.14, with external wrenches and the wrenches in the joints of the child links."""
     m, (_, _, a, _) = _robot()

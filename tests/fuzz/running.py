@@ -121,11 +121,11 @@ def _run(target: Target, content: bytes, tally: Tally) -> str | None:
 
 
 def _seconds(target: Target, content: bytes) -> float:
-    """Time of a second run, which neither a busy machine nor a first import makes slow."""
+    """Processor time of a second run, which neither a busy machine nor a first import makes slow."""
     gc.collect()
-    start = time.perf_counter()
+    start = time.process_time()
     _run(target, content, Tally())
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def digest(content: bytes) -> str:

@@ -32,6 +32,7 @@ def fuzz(target: Target, start: int, stop: int) -> Tally:
         faulthandler.cancel_dump_traceback_later()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_are_accepted_and_regressions_keep_the_contract(name):
     target = TARGETS[name]

@@ -30,6 +30,7 @@ def read(folder, ending: str, content: bytes, **options):
     return read_tables(path, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "label", "message"),
     [

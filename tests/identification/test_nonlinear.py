@@ -301,6 +301,7 @@ def test_fits_of_a_random_arm_from_random_priors_converge():
     assert converged == 24
 
 
+@pytest.mark.slow
 def test_parts_with_a_state_are_rejected():
     motor = DcMotor("joint1", 1.0, constant=0.1, resistance=1.0, inductance=0.1)
     with pytest.raises(jd.ModelError, match="DcMotor has a state"):

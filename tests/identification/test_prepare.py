@@ -293,6 +293,7 @@ def test_hold_out_share_covers_all_rows_once():
     assert rows.max() == pytest.approx(10.0) and not np.isin(rows, np.asarray(split.fit[0].t)).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("duration", [0.1, 0.3, 0.6, 1.0, 1.5, 1.7, 2.5, 4.0])
 def test_hold_out_share_of_pieces_that_trimming_leaves(duration):
     """Most of the share is held out at any length, apart from the guard, which is in neither set."""

@@ -39,6 +39,7 @@ def names(folder):
     return sorted(x.name for x in folder.iterdir())
 
 
+@pytest.mark.slow
 def test_draft_of_a_killed_writer_is_removed(tmp_path):
     path = tmp_path / "run.csv"
     bystanders = (".run.csv.notadraft", ".run.csv.0123456789abcdef", ".other.csv.0123456789ab", "run.csv.0123456789ab")

@@ -90,6 +90,7 @@ def test_transform_is_a_rotation_and_a_translation(name):
         np.testing.assert_array_equal(p, 0)
 
 
+@pytest.mark.slow
 @EVERY_MOVING
 def test_subspace_is_the_velocity_of_the_transform(name):
     """`w = vee(R^T Rdot)`, `v = R^T pdot` along the path of constant v."""
@@ -140,6 +141,7 @@ def test_integrate_and_difference_are_inverse(name):
         np.testing.assert_allclose(x, y[::-1], atol=1e-12)
 
 
+@pytest.mark.slow
 @MOST_SLOW
 def test_two_half_steps_of_integrate_equal_one_step(name):
     joint = JOINTS[name]
@@ -186,6 +188,7 @@ def test_gradients_of_the_difference_are_finite_at_a_half_turn(name):
     assert np.isfinite(slope).all()
 
 
+@pytest.mark.slow
 @MOST_SLOW
 def test_trailing_axes_are_batch_axes(name):
     """One call with a block `(nq, 5, 7)` of five joints and seven samples equals a loop over both."""

@@ -15,6 +15,7 @@ def page():
     return run_page("joints")
 
 
+@pytest.mark.slow
 def test_the_class_agrees_with_the_custom_joint(page):
     custom, written = page["knee"], page["RollingKnee"](0.03)
     q, v = jnp.linspace(-1, 1, 5)[:, None], jnp.linspace(0.5, 2, 5)[:, None]

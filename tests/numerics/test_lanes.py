@@ -97,6 +97,7 @@ def test_a_kernel_runs_outside_jit(name):
     assert_close(transform(wide), transform(plain))
 
 
+@pytest.mark.slow
 def test_a_kernel_runs_with_jit_disabled():
     with jax.disable_jit():
         result = TRANSFORMATIONS["vmap of grad"](wide)

@@ -43,6 +43,7 @@ def test_first_impact():
     np.testing.assert_allclose(tr.q[:, 0], want, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_several_events_in_one_step_happen_in_the_order_of_time():
     """In one fixed step down past the mark, off the floor, and past the mark twice."""
     tr = drop(1.0, ts=(0.0, 0.6, 1.2), mark=0.5, dt=1.2)

@@ -57,7 +57,7 @@ def test_systems_that_change_between_steps_raise():
         integrate_fixed_steps(System(model, (HeldSignal(jnp.zeros((2, 1)), 0.1),)), *start, 0.0, 0.1, 2)
     with pytest.raises(jd.ModelError, match="sampled parts or a motion that projects"):
         integrate_fixed_steps(System(model, motion=ConstrainedMotion(())), *start, 0.0, 0.1, 2)
-    with pytest.raises(jd.ShapeError, match="num_steps is 0"):
+    with pytest.raises(jd.ArgumentError, match="num_steps is 0"):
         integrate_fixed_steps(model, *start, 0.0, 0.1, 0)
 
 

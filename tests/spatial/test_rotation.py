@@ -116,6 +116,7 @@ SINGULAR = jnp.array(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "points"),
     [
