@@ -20,8 +20,9 @@ LINKS = (
     ("](CHANGELOG.md)", "](changelog.md)"),
     ("](CONTRIBUTING.md)", "](contributing.md)"),
     ("[Apache-2.0](LICENSE)", "Apache-2.0"),
-    ("[benchmarks/README.md](benchmarks/README.md)", "`benchmarks/README.md`"),
 )
+#: links to files of the repository that are no pages
+FILE = re.compile(r"\[[^\]]*\]\(((?:tests|benchmarks)/[^)]*)\)")
 EQUATION = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.S)
 
 
@@ -42,7 +43,7 @@ def on_page_markdown(markdown, page, config, **_):
     text = Path(config.config_file_path).with_name(name).read_text(encoding="utf-8")
     for link, target in LINKS:
         text = text.replace(link, target)
-    return text
+    return FILE.sub(r"`\1`", text)
 
 
 def on_page_content(content, **_):
