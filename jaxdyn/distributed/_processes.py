@@ -64,7 +64,7 @@ def initialize(
         raise JaxdynError(f"JAX cannot connect the processes: {error}") from error
 
 
-def _meet_others(coordinator: str, count: Any, index: Any, options: dict[str, Any], timeout: float | int):
+def _meet_others(coordinator: Any, count: Any, index: Any, options: dict[str, Any], timeout: float | int):
     """Raises `JaxdynError` unless all processes are there."""
     address = parse_address(coordinator, "coordinator")
     bind = Address("::" if socket.has_dualstack_ipv6() else "0.0.0.0", address.port)

@@ -38,7 +38,7 @@ def parse_address(text: object, name: str) -> Address:
     return Address(match[1].strip("[]"), int(match[2]))
 
 
-def meet(address: Address, bind: Address, count: int, index: int, timeout: float):
+def meet(address: Address, bind: Address, count: int, index: int, timeout: float | int):
     """Returns when all `count` processes have come to `address`; raises `JaxdynError` after `timeout` seconds.
 
     Process 0 listens at `bind`. The others may come earlier or later than it.
@@ -54,7 +54,7 @@ def _remaining(deadline: float) -> float:
     return max(deadline - time.monotonic(), 1e-3)
 
 
-def _receive_others(bind: Address, count: int, timeout: float, deadline: float):
+def _receive_others(bind: Address, count: int, timeout: float | int, deadline: float):
     """The part of process 0."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listen(bind))
@@ -127,7 +127,7 @@ def _listen(bind: Address) -> socket.socket:
         ) from None
 
 
-def _report_to_coordinator(address: Address, count: int, index: int, timeout: float, deadline: float):
+def _report_to_coordinator(address: Address, count: int, index: int, timeout: float | int, deadline: float):
     """The part of the other processes."""
     with _connect(address, timeout, deadline) as connection:
         try:
@@ -145,7 +145,7 @@ def _report_to_coordinator(address: Address, count: int, index: int, timeout: fl
         raise JaxdynError(answer or f"process 0 at {address} ended before all processes were there; see its output")
 
 
-def _connect(address: Address, timeout: float, deadline: float) -> socket.socket:
+def _connect(address: Address, timeout: float | int, deadline: float) -> socket.socket:
     reason: object = "no attempt"
     while time.monotonic() < deadline:
         try:

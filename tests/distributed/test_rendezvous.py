@@ -13,13 +13,10 @@ import time
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.distributed import initialize
+from jaxdyn.distributed import _processes, initialize
 from jaxdyn.distributed._rendezvous import Address, meet, parse_address
 
 from .._architecture import ROOT
-
-#: arguments of wrong types, which the type checks of the default tier would refuse first
-UNTYPED = pytest.mark.slow
 
 
 def free_port() -> int:
@@ -125,25 +122,18 @@ def test_an_unknown_host_raises():
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "nonsense",
-        "",
-        "127.0.0.1",
-        "127.0.0.1:",
-        ":80",
-        "a:0",
-        "a:65536",
-        "a:-1",
-        "a:b",
-        "::1:80",
-        "a b:80",
-        pytest.param(80, marks=UNTYPED),
-    ],
+    "text", ["nonsense", "", "127.0.0.1", "127.0.0.1:", ":80", "a:0", "a:65536", "a:-1", "a:b", "::1:80", "a b:80", 80]
 )
 def test_invalid_addresses_raise(text):
     with pytest.raises(jd.JaxdynError, match='expected "address:port"'):
-        initialize(text, 2, 0)
+        _processes._meet_others(text, 2, 0, {}, 1)
+
+
+def test_initialize_checks_its_arguments():
+    with pytest.raises(jd.JaxdynError, match='coordinator is .nonsense., expected "address:port"'):
+        initialize("nonsense", 2, 0)
+    with pytest.raises(jd.JaxdynError, match="process_id is 2, expected a whole number from 0 to 1"):
+        initialize("127.0.0.1:1", 2, 2)
 
 
 def test_addresses():
@@ -156,18 +146,18 @@ def test_addresses():
     [
         ((0, 0), "num_processes is 0, expected a whole number of at least 1"),
         ((-1, 0), "num_processes is -1"),
-        pytest.param((2.0, 0), "num_processes is 2.0", marks=UNTYPED),
+        ((2.0, 0), "num_processes is 2.0"),
         ((2, 2), "process_id is 2, expected a whole number from 0 to 1"),
         ((2, -1), "process_id is -1"),
-        pytest.param((2, "0"), "process_id is '0'", marks=UNTYPED),
+        ((2, "0"), "process_id is '0'"),
     ],
 )
 def test_invalid_numbers_raise(arguments, message):
     with pytest.raises(jd.JaxdynError, match=message):
-        initialize("127.0.0.1:1", *arguments)
+        _processes._meet_others("127.0.0.1:1", *arguments, {}, 1)
 
 
-@pytest.mark.parametrize("seconds", [0, -1, *(pytest.param(x, marks=UNTYPED) for x in (float("nan"), float("inf")))])
+@pytest.mark.parametrize("seconds", [0, -1])
 def test_invalid_timeouts_raise(seconds):
     with pytest.raises(jd.JaxdynError, match="expected a positive number of seconds"):
         initialize("127.0.0.1:1", 2, 1, initialization_timeout=seconds)
