@@ -67,7 +67,11 @@ def mutate_text(content: bytes, rng: random.Random, seeds: Sequence[bytes]) -> b
         case 0:
             tokens[k] = rng.choice(_NUMBERS)
         case 1:
-            numbers = [i for i, token in enumerate(tokens) if re.fullmatch(r"[-+.\deE]*\d[-+.\deE]*", token)]
+            numbers = [
+                i
+                for i, token in enumerate(tokens)
+                if len(token) < 100 and re.fullmatch(r"[-+.\deE]*\d[-+.\deE]*", token)
+            ]
             tokens[rng.choice(numbers or [k])] = rng.choice(_NUMBERS)
         case 2:
             tokens[k] = rng.choice(_TEXTS)

@@ -33,6 +33,7 @@ _CONFIGS = (
     "[fit.windows]\nlength = 0.5\nevery = 3\n[fit.solver]\nmethod = 'levenberg-marquardt'\nstarts = 3\n",
     "[fit]\nmethod = 'first-order'\noptimiser = { name = 'adam', learning_rate = 0.05 }\n",
 )
+_MOST_WORDS = 100
 _WORDS = (
     "--time 2.5 --rate 20 --dt 1e-3 --max-steps 1000 --solver heun",
     "--tolerance 1e-6 --stops 0.5 --q 0.1 --v rod_joint=-2 --control u.csv --interpolation hold",
@@ -46,7 +47,7 @@ def _pendulum() -> jd.Model:
 
 def _read_words(content: bytes) -> object:
     """The validation of `jaxdyn simulate`, up to the initial state."""
-    words = content.decode("utf-8", "replace").split()
+    words = content.decode("utf-8", "replace").split()[:_MOST_WORDS]
     try:
         with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
             arguments = _parser().parse_args(["simulate", "pendulum", *words])
