@@ -13,6 +13,7 @@ import jaxdyn as jd
 from jaxdyn import JaxdynError
 from jaxdyn.cli._main import _parser
 from jaxdyn.cli.fit._config import read_config
+from jaxdyn.cli.fit._method import build_method, build_prior
 from jaxdyn.cli.simulate._control_table import read_control
 from jaxdyn.cli.simulate._options import read_numbers
 from jaxdyn.cli.simulate._simulate import read_start
@@ -43,6 +44,12 @@ _WORDS = (
 @functools.cache
 def _pendulum() -> jd.Model:
     return jd.robots.pendulum()
+
+
+def _read_config(path: Path) -> object:
+    """The validation of a configuration, with the method that it names."""
+    config = read_config(path)
+    return build_method(config), build_prior(config)
 
 
 def _read_words(content: bytes) -> object:
@@ -104,7 +111,7 @@ TARGETS = [
     Target(
         "fit.toml",
         lambda: [text.encode() for text in _CONFIGS],
-        as_file(".toml", read_config),
+        as_file(".toml", _read_config),
         any_of(mutate_text, mutate_bytes),
         _config_regressions,
     ),
