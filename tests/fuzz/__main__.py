@@ -29,9 +29,7 @@ def main() -> int:
     total = Tally()
     print(_format_row(_HEADINGS))
     for name in names:
-        tally = (
-            _replay(name, arguments.replay) if arguments.replay else run_isolated(name, arguments.count, arguments.seed)
-        )
+        tally = (_replay if arguments.replay else _fuzz)(name, arguments)
         print(_format_row(_cells(name, tally)), flush=True)
         total.add(tally)
     print(_format_row(_cells("all", total)))

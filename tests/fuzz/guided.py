@@ -53,7 +53,7 @@ def _serve(name: str, options: list[str]):
         rng = random.Random(seed)
         if rng.random() < 0.5:
             return atheris.Mutate(content, max_size)
-        return target.mutate(content, rng, target.corpus)[:max_size]
+        return target.mutate_safely(content, rng)[:max_size]
 
     atheris.Setup([sys.argv[0], *options], test_one, custom_mutator=mutate)
     atheris.Fuzz()

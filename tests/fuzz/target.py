@@ -59,10 +59,10 @@ class Target:
         rng = random.Random(f"{seed} {self.name} {index}")
         content = rng.choice(self._small if rng.random() < 0.3 else self._seeds)
         for _ in range(rng.choice((1, 1, 1, 2, 2, 4, 8))):
-            content = self._mutate_damaged(content, rng)
+            content = self.mutate_safely(content, rng)
         return content
 
-    def _mutate_damaged(self, content: bytes, rng: random.Random) -> bytes:
+    def mutate_safely(self, content: bytes, rng: random.Random) -> bytes:
         """Mutates an input that may be damaged already, in ways that the parsers of a mutator do not expect."""
         try:
             with warnings.catch_warnings():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxdyn._errors import format_names
-from jaxdyn.identification.logs._budget import Budget
+from jaxdyn.identification.logs._budget import Budget, ExpansionError
 from jaxdyn.identification.logs._table import LogError, Table, parse_units
 from jaxdyn.io.files import read_bytes
 
@@ -33,7 +33,7 @@ class _Heading(NamedTuple):
 
 
 class _BoundedFile(io.RawIOBase):
-    """A file that raises `ValueError` where its content exceeds the budget."""
+    """A file that raises `ExpansionError` where its content exceeds the budget."""
 
     def __init__(self, file: gzip.GzipFile, budget: Budget):
         self.file, self.budget = file, budget
@@ -152,6 +152,8 @@ def _parse_numbers(lines: Iterable[str], separator: str | None, count: int) -> n
         return np.zeros((0, count))
     try:
         table = np.loadtxt(itertools.chain([first], rows), delimiter=separator, ndmin=2, comments="#")
+    except ExpansionError:
+        raise
     except ValueError:
         return None
     return table if table.shape[1] == count else None

@@ -2,7 +2,7 @@
 
 import json
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,7 +99,7 @@ def _decode(message: Message) -> dict[str, float] | None:
     return row.columns
 
 
-def _add_joint_state(row: _Row, stamp: float, arrival: float, names: Sequence[str], values: dict[str, Sequence[Any]]):
+def _add_joint_state(row: _Row, stamp: float, arrival: float, names: Sequence[str], values: Mapping[str, Sequence]):
     row.add("time", stamp)
     row.add("arrival", arrival)
     for part, numbers in values.items():

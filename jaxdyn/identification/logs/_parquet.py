@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxdyn._errors import JaxdynError
 from jaxdyn.identification.logs._budget import Budget
-from jaxdyn.identification.logs._parquet_pages import iterate_pages
+from jaxdyn.identification.logs._parquet_pages import iterate_chunks, iterate_pages
 from jaxdyn.identification.logs._table import LogError, Table, make_table, split_columns
 from jaxdyn.io.files import read_bytes
 
@@ -34,7 +34,7 @@ def read_parquet(path: Path, max_bytes: int) -> list[Table]:
         fields = list(file.schema_arrow)
         _check_names([field.name for field in fields])
         chosen = [field.name for field in fields if _is_numeric(arrow, field.type)]
-        _check_sizes(file, content, set(chosen), max_bytes)
+        _check_sizes(content, set(chosen), max_bytes)
         table = file.read(columns=chosen, use_threads=False)
         for field in fields:
             x = _to_numbers(arrow, table.column(field.name)) if _is_numeric(arrow, field.type) else None
@@ -53,23 +53,17 @@ def _check_names(names: list[str]):
         raise ValueError("several columns have the same name")
 
 
-def _check_sizes(file: Any, content: bytes, chosen: Set[str], max_bytes: int):
+def _check_sizes(content: bytes, chosen: Set[str], max_bytes: int):
     """Checks the numbers that the metadata declares, and the pages that are there, of the columns to read."""
     declared, found = Budget(max_bytes), Budget(max_bytes)
-    leaves = [k for k in range(file.metadata.num_columns) if _belongs_to(file.schema.column(k).path, chosen)]
-    for k in leaves:
-        leaf = file.schema.column(k)
-        if leaf.physical_type == "BYTE_ARRAY" or leaf.length > _MAX_WIDTH:  # pyarrow selects columns by prefix
-            raise ValueError(f"column {leaf.path!r} contains no numbers and begins with the name of a column that does")
-    for group in range(file.metadata.num_row_groups):
-        for k in leaves:
-            column = file.metadata.row_group(group).column(k)
-            start = column.data_page_offset
-            if column.has_dictionary_page and column.dictionary_page_offset:
-                start = min(start, column.dictionary_page_offset)
-            declared.take(_NUMBER * max(column.num_values, 0))
-            for size, count in iterate_pages(content, start, column.total_compressed_size):
-                found.take(max(size, _NUMBER * count))
+    for chunk in iterate_chunks(content):
+        if not _belongs_to(chunk.path, chosen):
+            continue
+        if chunk.width is None or chunk.width > _MAX_WIDTH:  # pyarrow selects columns by prefix
+            raise ValueError(f"column {chunk.path!r} has no numbers, but begins with the name of a column of numbers")
+        declared.take(_NUMBER * chunk.num_values)
+        for size, count in iterate_pages(content, chunk.start, chunk.size):
+            found.take(max(size, _NUMBER * count))
 
 
 def _belongs_to(path: str, names: Set[str]) -> bool:

@@ -1,19 +1,72 @@
-"""Sizes of the pages of a Parquet file, from their headers (parquet.thrift, Thrift compact protocol).
+"""Sizes of the columns of a Parquet file, from its metadata and the headers of its pages (parquet.thrift).
 
-The metadata at the end of a file repeats these sizes, but decompression follows the headers of the pages.
+The metadata at the end repeats the sizes of the pages, but decompression follows their headers. pyarrow gives access to
+neither in damaged files: some of its properties end the interpreter there.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-#: types of the compact protocol
-_TRUE, _FALSE, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LISTS, _MAP, _STRUCT = 1, 2, 3, (4, 5, 6), 7, 8, (9, 10), 11, 12
-_MAX_DEPTH = 20
-#: fields of PageHeader
-_UNCOMPRESSED, _COMPRESSED = 2, 3
-#: fields of PageHeader with the header of a data page, a dictionary, and a data page of version 2
-_KINDS = (5, 7, 8)
-_NUM_VALUES = 1
+from jaxdyn.identification.logs._thrift import CompactReader, Struct
+
+_MAGIC = b"PAR1"
+_TAIL = 8
+#: fields of FileMetaData, SchemaElement, RowGroup and ColumnChunk
+_SCHEMA, _ROW_GROUPS = 2, 4
+_TYPE, _WIDTH, _CHILDREN = 1, 2, 5
+_COLUMNS, _META_DATA = 1, 3
+#: fields of ColumnMetaData
+_PATH, _NUM_VALUES, _SIZE, _DATA_OFFSET, _DICTIONARY_OFFSET = 3, 5, 7, 9, 11
+#: fields of PageHeader, and those with the header of a data page, a dictionary, and a data page of version 2
+_UNCOMPRESSED, _COMPRESSED, _KINDS = 2, 3, (5, 7, 8)
+_PAGE_VALUES = 1
+#: width in bytes of the physical types, except text of any length
+_WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
+_FIXED_WIDTH = 7
+
+
+class Chunk(NamedTuple):
+    """The values of one column in one group of rows."""
+
+    #: path in the schema, with points
+    path: str
+    #: bytes of a value, or None for text of any length
+    width: int | None
+    num_values: int
+    #: first byte of its pages in the file, and their number of bytes
+    start: int
+    size: int
+
+
+def iterate_chunks(content: bytes) -> Iterator[Chunk]:
+    """The column chunks that the metadata of a file describes; raises `ValueError` if it is damaged."""
+    size = int.from_bytes(content[-_TAIL:-4], "little")
+    if not content.endswith(_MAGIC) or size > len(content) - _TAIL:
+        raise ValueError(f"it ends with {content[-4:]!r}, expected {_MAGIC!r} after metadata")
+    meta = CompactReader(content, len(content) - _TAIL - size, len(content) - _TAIL).struct()
+    leaves = [element for element in _structs(meta, _SCHEMA) if not element.get(_CHILDREN)]
+    for group in _structs(meta, _ROW_GROUPS):
+        columns = _structs(group, _COLUMNS)
+        if len(columns) != len(leaves):
+            raise ValueError(f"a group of rows has {len(columns)} columns, expected {len(leaves)}")
+        for leaf, column in zip(leaves, columns, strict=True):
+            yield _parse_chunk(leaf, column.get(_META_DATA))
+
+
+def _parse_chunk(leaf: Struct, meta: Any) -> Chunk:
+    if not isinstance(meta, dict):
+        raise ValueError("a column has no metadata")
+    path = meta.get(_PATH)
+    if not (isinstance(path, list) and all(isinstance(part, bytes) for part in path)):
+        raise ValueError("a column has no path")
+    if leaf.get(_TYPE) != meta.get(_TYPE):
+        raise ValueError(f"a column has the type {meta.get(_TYPE)}, expected {leaf.get(_TYPE)}")
+    kind = _count(meta, _TYPE)
+    width = _count(leaf, _WIDTH) if kind == _FIXED_WIDTH else _WIDTHS.get(kind)
+    start = _count(meta, _DATA_OFFSET)
+    if meta.get(_DICTIONARY_OFFSET):
+        start = min(start, _count(meta, _DICTIONARY_OFFSET))
+    return Chunk(".".join(part.decode() for part in path), width, _count(meta, _NUM_VALUES), start, _count(meta, _SIZE))
 
 
 def iterate_pages(content: bytes, start: int, size: int) -> Iterator[tuple[int, int]]:
@@ -21,80 +74,30 @@ def iterate_pages(content: bytes, start: int, size: int) -> Iterator[tuple[int, 
 
     Raises `ValueError` for damaged headers, and for pages that are larger than their column.
     """
-    if start < 0 or size < 0 or start + size > len(content):
+    if start + size > len(content):
         raise ValueError(f"a column has {size} bytes at {start}, but the file has {len(content)}")
     stop = start + size
     while start < stop:
-        reader = _CompactReader(content, start, stop)
+        reader = CompactReader(content, start, stop)
         fields = reader.struct()
-        sizes = [fields.get(key) for key in (_UNCOMPRESSED, _COMPRESSED)]
-        kinds = [fields[key] for key in _KINDS if isinstance(fields.get(key), dict)]
-        if not all(isinstance(x, int) and x >= 0 for x in sizes):
-            raise ValueError(f"the page at {start} has the sizes {sizes}")
-        counts = [kind.get(_NUM_VALUES) for kind in kinds]
-        if not all(isinstance(x, int) and x >= 0 for x in counts):
-            raise ValueError(f"the page at {start} has {counts} values")
-        start = reader.position + sizes[1]
+        plain, packed = _count(fields, _UNCOMPRESSED), _count(fields, _COMPRESSED)
+        counts = [_count(fields[key], _PAGE_VALUES) for key in _KINDS if isinstance(fields.get(key), dict)]
+        start = reader.position + packed
         if start > stop:
             raise ValueError(f"a page ends at {start}, after its column, which ends at {stop}")
-        yield sizes[0], max(counts, default=0)
+        yield plain, max(counts, default=0)
 
 
-class _CompactReader:
-    """Reader of a structure in the compact protocol, which keeps integers and structures by field number."""
+def _structs(parent: Struct, key: int) -> list[Struct]:
+    found = parent.get(key)
+    if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+        raise ValueError(f"field {key} of the metadata is not a list of structures")
+    return found
 
-    def __init__(self, data: bytes, start: int, stop: int):
-        self.data, self.position, self.stop = data, start, stop
 
-    def byte(self) -> int:
-        """The next byte."""
-        if self.position >= self.stop:
-            raise ValueError("the header of a page ends early")
-        self.position += 1
-        return self.data[self.position - 1]
-
-    def integer(self) -> int:
-        """An unsigned integer of variable length."""
-        value = 0
-        for shift in range(0, 70, 7):
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-        raise ValueError("an integer has more than 64 bits")
-
-    def signed(self) -> int:
-        """A signed integer in zigzag encoding."""
-        value = self.integer()
-        return value >> 1 ^ -(value & 1)
-
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The fields of a structure."""
-        fields: dict[int, Any] = {}
-        number = 0
-        while head := self.byte():
-            number = number + (head >> 4) if head >> 4 else self.signed()
-            fields[number] = self.value(head & 15, depth + 1)
-        return fields
-
-    def value(self, kind: int, depth: int) -> Any:
-        """A value of a type of the protocol."""
-        if depth > _MAX_DEPTH:
-            raise ValueError("the header of a page is nested too deeply")
-        if kind in (_TRUE, _FALSE):
-            return kind == _TRUE
-        if kind in _INTEGERS:
-            return self.signed()
-        if kind == _STRUCT:
-            return self.struct(depth)
-        if kind in (_BYTE, _DOUBLE, _BINARY):
-            length = {_BYTE: 1, _DOUBLE: 8}.get(kind) or self.integer()
-            self.position += length
-            return None
-        if kind not in _LISTS:
-            raise ValueError(f"the header of a page has a field of type {kind}")
-        head = self.byte()
-        count = head >> 4 if head >> 4 < 15 else self.integer()
-        for _ in range(count):
-            self.value(head & 15 if head & 15 > 2 else _BYTE, depth + 1)
-        return None
+def _count(fields: Struct, key: int) -> int:
+    """A field that is a number of bytes or values."""
+    count = fields.get(key)
+    if not isinstance(count, int) or count < 0:
+        raise ValueError(f"field {key} of the metadata or of a page is {str(count)[:40]}, expected a number")
+    return count

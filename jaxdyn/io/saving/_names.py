@@ -115,7 +115,11 @@ def _public_name(value: Any) -> str | None:
 def _exports(folder: str, name: str, value: Any) -> bool:
     """True if a folder exports a class or function of jaxdyn under its own name."""
     module = getattr(value, "__module__", None) or ""
-    if module.partition(".")[0] != _OWN or f"{module}.".startswith(_EDGE) or value.__qualname__ != name:
+    if (
+        module.partition(".")[0] != _OWN
+        or f"{module}.".startswith(_EDGE)
+        or getattr(value, "__qualname__", None) != name
+    ):
         return False
     if not (is_class(value) or is_enum(value) or inspect.isfunction(value) or hasattr(value, "__wrapped__")):
         return False

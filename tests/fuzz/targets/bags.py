@@ -84,7 +84,7 @@ def _shared_pages() -> bytes:
         base.deserialize(bytes(content))
         (root,) = base.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
     kinds = {page: content[size * (page - 1)] for page in range(2, len(content) // size + 1)}
-    leaf = next(page for page, kind in kinds.items() if kind == 13 and page != root)
+    leaf = next(page for page, kind in kinds.items() if kind == 13 and page > root)
     inner = [root, *(page for page, kind in kinds.items() if kind == 5 and page != root)]
     for page, child in zip(inner, [*inner[1:], leaf], strict=True):
         start = size * (page - 1)

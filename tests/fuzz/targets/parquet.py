@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxdyn.identification import read_tables
 from tests.fuzz.mutators import any_of, mutate_bytes
-from tests.fuzz.target import MAX_BYTES, MAX_MEMORY, Target, as_file
+from tests.fuzz.target import MAX_BYTES, MAX_MEMORY, Target, as_file, stored_regressions
 
 _COMPRESSIONS = ("none", "snappy", "gzip", "zstd", "lz4", "brotli")
 
@@ -84,6 +84,7 @@ def _regressions() -> dict[str, bytes]:
     zeros = arrow.array(np.zeros(5_000_000))
     words = arrow.array(["x" * 1_000_000] * 40)
     return {
+        **stored_regressions("parquet")(),
         **{f"expansion {x}": _write([("t", zeros)], x) for x in ("snappy", "zstd", "none")},
         "expansion plain": _write([("t", zeros)], "zstd", use_dictionary=False),
         "expansion one page": _write([("t", zeros)], "zstd", use_dictionary=False, data_page_size=100_000_000),
