@@ -1,5 +1,6 @@
 """The configuration of `jaxdyn fit`: a TOML file, validated before anything is computed."""
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +22,11 @@ from jaxdyn.identification import (
 from jaxdyn.identification.logs import check_source
 from jaxdyn.io.files import read_bytes
 
-# The parser of the standard library takes quadratic time for keys of many dots.
 _MAX_BYTES = 50_000
 _MAX_DEPTH = 8
+#: characters that end a key of a table, and the dots from which a key counts as too long, in comments and texts as well
+_NO_KEY = re.compile(r"""[^\w.\- \t'"]+""")
+_MOST_DOTS = 32
 _SOURCES = ("position", "velocity", "acceleration", "effort")
 
 
@@ -71,7 +74,10 @@ def read_config(path: Path | None) -> Config:
 
 def _parse_toml(path: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(read_bytes(path, _MAX_BYTES).decode())
+        text = read_bytes(path, _MAX_BYTES).decode()
+        if any(key.count(".") > _MOST_DOTS for key in _NO_KEY.split(text)):  # they take the parser quadratic time
+            raise _too_deep(path)
+        content = tomllib.loads(text)
     except RecursionError:
         raise _too_deep(path) from None
     except ValueError as error:
@@ -141,9 +147,9 @@ def _columns(given: Mapping[str, Any]) -> Columns:
     sources = {}
     for name in _SOURCES:
         if name in given:
-            value = given[name]
+            entries: Mapping[str, Any] = given[name] if isinstance(given[name], dict) else {"pattern": given[name]}
             try:
-                sources[name] = Source(value) if isinstance(value, str) else Source(**value)
+                sources[name] = Source(**entries)
                 check_source(sources[name])
             except ModelError as error:
                 raise ModelError(f"columns.{name}: {error}") from None

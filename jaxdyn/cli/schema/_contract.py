@@ -16,7 +16,7 @@ class AbstractKind(abc.ABC):
     @property
     @abc.abstractmethod
     def description(self) -> str:
-        """Describes the expected values, as in "a number from 0 to 1"."""
+        """A text for messages, such as "a number from 0 to 1"."""
 
     @abc.abstractmethod
     def has_type(self, value: Any) -> bool:

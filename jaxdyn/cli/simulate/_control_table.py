@@ -23,7 +23,7 @@ def read_control(path: Path, model: Model, interpolation: str) -> tuple[Abstract
     names = [name for name, _ in effort_names(model)]
     if any(name.startswith("effort.") for name in columns):  # a file of `to_csv` has columns of q and v as well
         kept = {name.removeprefix("effort."): x for name, x in columns.items() if name.startswith("effort.")}
-        columns = {"t": columns.get("t", np.zeros(0))} | kept
+        columns = {name: x for name, x in columns.items() if name == "t"} | kept
     unknown = sorted(columns.keys() - {"t", *names})
     if unknown or "t" not in columns or len(columns) < 2:
         raise FileFormatError(
