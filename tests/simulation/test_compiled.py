@@ -137,5 +137,5 @@ def test_batches_of_models():
         np.testing.assert_allclose(tr.q[k], one.q, atol=1e-9)
         np.testing.assert_allclose(tr.energy[k], one.energy, atol=1e-8)
         np.testing.assert_allclose(tr[k].system.model.links.mass, one.system.model.links.mass)
-    with pytest.raises(jd.ShapeError, match="chunk_size is 0"):
+    with pytest.raises(jd.ArgumentError, match="chunk_size is 0"):
         simulate_batch(m, jnp.zeros((3, 1)), jnp.zeros((3, 1)), TS, chunk_size=0)
