@@ -5,7 +5,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._types import Array, Float
 from jaxdyn.dynamics import AbstractMotion
 from jaxdyn.model import Model
 from jaxdyn.simulation.events import Event, Log, append_entry, first_root, time_tolerance
