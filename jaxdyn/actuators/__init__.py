@@ -1,5 +1,7 @@
 """Drives, electric motors, geared rotors and joint friction: parts of a `System` whose numbers are leaves."""
 
+from jaxdyn.actuators._described import DescribedActuators as DescribedActuators
+from jaxdyn.actuators._described import JointEfforts as JointEfforts
 from jaxdyn.actuators._drive import Drive as Drive
 from jaxdyn.actuators._drive import drive as drive
 from jaxdyn.actuators._friction import JointFriction as JointFriction
