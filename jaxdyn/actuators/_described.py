@@ -27,7 +27,8 @@ class DescribedActuators(AbstractActuator):
     import jaxdyn as jd
     from jaxdyn.actuators import DescribedActuators
 
-    model = jd.to_builder(jd.robots.pendulum()).add_actuator("motor", "hinge", gear=10.0, range=(-1.0, 1.0)).build()
+    builder = jd.to_builder(jd.robots.pendulum())
+    model = builder.add_actuator("motor", "rod_joint", gear=10.0, range=(-1.0, 1.0)).build()
     system = jd.System(model, (DescribedActuators(model),))
     path = jd.simulate(system, jnp.zeros(1), jnp.zeros(1), jnp.linspace(0.0, 0.1, 3), inputs=jnp.array([3.0]))
     assert jnp.allclose(path.action.effort, 10.0)  # N m
