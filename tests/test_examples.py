@@ -15,8 +15,8 @@ PACKAGE = Path(__file__).parents[1] / "jaxdyn"
 def examples() -> Iterator[tuple[str, str]]:
     """Names of the documented objects and the Python blocks of their docstrings."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "```python" in text else ():
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 doc = inspect.cleandoc(ast.get_docstring(node) or "")
                 blocks = re.findall(r"^ *```python\n(.*?)^ *```", doc, re.S | re.M)
