@@ -232,6 +232,7 @@ def _anywhere(m, s):
 POINTS = (_at_rest, _identity, _half_turn, _aligned, _weightless, _no_rotors_at_rest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS, ids=lambda f: f.__name__.strip("_"))
 @pytest.mark.parametrize(("robot", "name"), [_case(r, n) for r in ("pair", "few", "every") for n in FAST])
 def test_singular_points(robot, point, name):

@@ -110,6 +110,7 @@ def test_mass_matrix(robot):
     assert relative_error(call("mass_matrix", model(robot), q), want) < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["based", exhaustive("constant")])
 def test_rate_of_the_centroidal_momentum_matrix(robot):
     m, (q, v, *_) = model(robot), state(robot)
@@ -118,6 +119,7 @@ def test_rate_of_the_centroidal_momentum_matrix(robot):
     assert relative_error(call("centroidal_momentum_matrix_derivative", m, q, v), want) < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["arm", exhaustive("constant")])
 def test_derivatives_of_inverse_dynamics(robot):
     m, (q, v, a, e) = model(robot), state(robot)

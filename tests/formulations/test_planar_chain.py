@@ -91,6 +91,7 @@ def test_theorems():
     assert relative_error(u.T @ force, gradient + torque + u.T @ np.arange(3.0)) < TOLERANCE
 
 
+@pytest.mark.slow
 def test_link_inertia_of_theorem_2():
     """The kinetic energy of a body of two point masses equals that of the points."""
     links = planar_links(model("hinges"))

@@ -41,6 +41,7 @@ def same(got, want):
 QUICK = ("universal", "prismatic", "revolute")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "kinds", "joints", "floating"),
     [

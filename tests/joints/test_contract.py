@@ -122,7 +122,9 @@ def test_bias_is_the_rate_of_the_subspace(name):
     np.testing.assert_allclose(bias, rate, atol=1e-13)
 
 
-@EVERY_MOVING
+@pytest.mark.parametrize(
+    "name", [x if x in ("revolute", "planar", "free") else pytest.param(x, marks=pytest.mark.slow) for x in MOVING]
+)
 def test_integrate_and_difference_are_inverse(name):
     joint = JOINTS[name]
     q, v = samples(name)
@@ -177,7 +179,9 @@ def test_derivatives_at_the_neutral_configuration(name):
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(grads))
 
 
-@pytest.mark.parametrize("name", [pytest.param("spherical", marks=pytest.mark.slow), "free", "planar", "continuous"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(x, marks=pytest.mark.slow) for x in ("spherical", "free")), "planar", "continuous"]
+)
 def test_gradients_of_the_difference_are_finite_at_a_half_turn(name):
     joint = JOINTS[name]
     turn = {"planar": [0, 0, np.pi], "continuous": [np.pi]}.get(name, [0, np.pi, 0, 0, 0, 0][: joint.nv])

@@ -54,6 +54,7 @@ def test_gravity_is_a_leaf():
     np.testing.assert_allclose(efforts(up, jnp.array([0.3, 0.2]), zero, zero), -down, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_batch_of_different_robots():
     lengths = jnp.linspace(0.3, 0.9, 5)
     state = random_state(ARM)

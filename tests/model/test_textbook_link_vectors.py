@@ -82,6 +82,7 @@ def _recursion(joints, bodies, q, v, acc):
     return [homogeneous(r, c) for r, c, *_ in links], tau
 
 
+@pytest.mark.slow
 def test_frames_and_efforts_agree_with_the_recursion():
     rng, joints, bodies = _robot()
     model = from_link_vectors(joints, bodies, gravity=GRAVITY)

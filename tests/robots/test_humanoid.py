@@ -22,6 +22,7 @@ def test_numbers_of_coordinates_and_links(model):
     assert sum("elbow" in name or "wrist" in name for name in model.joint_names) == 8
 
 
+@pytest.mark.slow
 def test_mass_and_height_are_those_of_the_arguments():
     for height, mass in ((1.741, 73.0), (1.60, 55.0)):
         model = humanoid(height, mass)

@@ -64,6 +64,7 @@ def test_wrist_of_the_extended_arm(model):
     np.testing.assert_allclose(reach, np.hypot(0.316, 0.0825) + np.hypot(0.384, 0.0825), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_mass_matrix_is_positive_definite_within_the_limits(model):
     rng = np.random.default_rng(0)
     lower, upper = np.asarray(model.limits.lower), np.asarray(model.limits.upper)

@@ -63,6 +63,7 @@ def test_exponential_and_logarithm_are_inverse():
     np.testing.assert_allclose(again, rotation_vector_to_matrix(VECTORS), atol=1e-14)
 
 
+@pytest.mark.slow
 def test_matrix_to_quaternion_inverts_up_to_sign():
     q = quaternion_normalize(jnp.concatenate([QUATERNIONS, quaternion_exp(VECTORS)], axis=1))
     back = matrix_to_quaternion(quaternion_to_matrix(q))
@@ -70,6 +71,7 @@ def test_matrix_to_quaternion_inverts_up_to_sign():
     np.testing.assert_allclose(sign * back, q, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_quaternion_multiplication_is_a_homomorphism():
     a, b = QUATERNIONS[:, :20], QUATERNIONS[:, 20:]
     product = matrices(quaternion_to_matrix(quaternion_multiply(a, b)))
@@ -136,11 +138,13 @@ def test_derivatives_at_the_identity_and_at_half_turns(function, points):
     np.testing.assert_allclose(exact, differences, atol=1e-9)  # accuracy of the differences
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_the_exponential_are_finite():
     second = jax.jit(jax.vmap(jax.hessian(rotation_vector_to_matrix)))
     assert np.isfinite(second(SINGULAR)).all()
 
 
+@pytest.mark.slow
 def test_derivative_of_matrix_to_quaternion():
     def slope(r):
         m = rotation_vector_to_matrix(r)
@@ -160,6 +164,7 @@ def test_gradients_of_the_logarithm_are_finite():
     np.testing.assert_allclose(gradient[:3], np.broadcast_to(np.eye(3), (3, 3, 3)), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_single_precision_is_preserved():
     r = VECTORS.astype(jnp.float32)
     m = rotation_vector_to_matrix(r)

@@ -18,6 +18,7 @@ def sampled(profile):
     return t, *jax.vmap(profile)(t)
 
 
+@pytest.mark.slow
 def test_quintic_satisfies_all_six_boundary_conditions():
     ends = jnp.asarray(np.random.default_rng(0).normal(size=(6, 3)))
     q0, q1, v0, v1, a0, a1 = ends
