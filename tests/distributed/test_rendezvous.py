@@ -180,7 +180,7 @@ def test_a_missing_partner_can_be_caught(index, message):
     assert alone.returncode == 0 and message in result["error"] and result["seconds"] < 8, err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("0-9")
 @pytest.mark.parametrize(("victim", "how"), [(1, signal.SIGKILL), (0, signal.SIGKILL), (1, signal.SIGSTOP)])
 def test_a_killed_partner_is_an_exception_of_a_supervised_function(victim, how):
     address = f"127.0.0.1:{free_port()}"

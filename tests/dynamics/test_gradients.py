@@ -275,9 +275,7 @@ def test_analytic_derivatives_equal_derivatives_of_the_functions(robot):
 
 
 @pytest.mark.slow(
-    "any-rnea-pair",
     "any-forward_dynamics-pair",
-    "half_turn-rnea-pair",
     "half_turn-forward_dynamics-pair",
 )
 @pytest.mark.parametrize("robot", ["pair", "every"])
@@ -308,7 +306,7 @@ def _hessian_product(name):
     return jax.jit(lambda args, d: jax.jvp(f, args, d)[1], compiler_options=QUICK)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_jacobian_of_one_state_by_reverse_mode():
     """`jax.jacrev` pulls a batch of cotangents back through an unbatched value, for the robot and the state."""
     args = (model("pair"), *state("pair"))

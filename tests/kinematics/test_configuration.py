@@ -61,7 +61,7 @@ def test_configuration_velocity_is_the_rate_of_the_coordinates(tree):
     assert_close(jax.jit(configuration_velocity)(tree, q, v), rate, 1e-8)  # central differences
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_derivatives_at_the_origin(tree):
     """The derivative of `integrate(q, difference(q, .))` at q: the identity on the tangent space."""
     q = neutral(tree)

@@ -112,7 +112,7 @@ THROWS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("forward")
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
 def test_derivatives_of_event_times_and_of_the_state_after_events(mode):
     """With respect to the initial state, gravity, joint limit, restitution and mark."""
@@ -158,7 +158,7 @@ def _below(model, t, q, v):
     return q[0] < 0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_joint_stops_at_both_limits():
     b = jd.ModelBuilder(gravity=(0.0, 0.0, 0.0))
     b.add_link("puck", "world", jd.joints.Prismatic([1, 0, 0]), jd.spatial.point_mass(1.0), lower=-1.0, upper=2.0)
