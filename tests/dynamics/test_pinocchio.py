@@ -92,7 +92,10 @@ def _compare(m, q, v, a, e, name):
 exhaustive = lambda *x: pytest.param(*x, marks=pytest.mark.exhaustive)
 #: quantities that would be wrong if a heavy link fixed to the world were counted
 WEIGHED = ("potential_energy", "centroidal_momentum_matrix", "momentum")
-ON_A_BASE = [("based", x) if x == "centroidal_momentum_matrix" else exhaustive("based", x) for x in WEIGHED]
+ON_A_BASE = [
+    pytest.param("based", x, marks=pytest.mark.slow if x == "centroidal_momentum_matrix" else pytest.mark.exhaustive)
+    for x in WEIGHED
+]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ def mujoco_quantities(model: jd.Model, text: str, q, v):
     return mass, p.T @ bias - mass @ shift, p.T @ still
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "kinds", "joints", "floating"),
     [

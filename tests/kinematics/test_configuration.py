@@ -110,6 +110,7 @@ def test_configuration_of_a_fixed_model():
 _slopes = jax.jit(jax.jacrev(difference, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [0.0, 0.5])
 def test_gradient_of_difference_is_finite(turns):
     """At the identity and at a rotation by pi."""

@@ -92,6 +92,7 @@ def test_body_screws_agree_with_exponentials_and_newton_euler():
         np.testing.assert_allclose(tau, expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_space_screws_agree_with_the_product_of_exponentials():
     rng, screws, homes, spatial = _robot(1)
     at_zero, before = [], np.eye(4)

@@ -74,6 +74,7 @@ def test_mass_matrix_is_positive_definite_within_the_limits(model):
         assert np.linalg.eigvalsh(m).min() > 1e-3
 
 
+@pytest.mark.slow
 def test_gravity_torques_of_the_ready_pose(model):
     """Largest at joint 4, zero at the first joint, and all far below the limits."""
     ready = jnp.array([0, -np.pi / 4, 0, -3 * np.pi / 4, 0, np.pi / 2, np.pi / 4])

@@ -53,6 +53,7 @@ def test_velocity_agrees_with_equation_37(model):
     np.testing.assert_allclose(got, [0, 0, v[2], v[0], 0, v[1]], atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_forces_agree_with_equation_40(model, seed):
     q, v, a = _state(seed)

@@ -28,6 +28,7 @@ def test_quintic_satisfies_all_six_boundary_conditions():
         np.testing.assert_allclose(ours, exact(np.asarray(t), order), atol=1e-11)
 
 
+@pytest.mark.slow
 def test_quintic_of_least_duration_reaches_a_limit():
     profile = quintic(Q0, Q1, quintic_duration(Q0, Q1, VELOCITY, ACCELERATION))
     _, _, v, a = sampled(profile)

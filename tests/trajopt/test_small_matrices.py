@@ -33,6 +33,7 @@ def test_inverse_pivots_around_zero_diagonal():
     assert not np.isfinite(inverse(jnp.ones((2, 2)))).all()
 
 
+@pytest.mark.slow
 def test_number_of_negative_eigenvalues(matrices):
     a = matrices + matrices.swapaxes(1, 2)
     a[: COUNT // 2, : N // 2, : N // 2] = 0  # as in a KKT matrix
