@@ -46,9 +46,9 @@ def _paths(tree):
 
 
 def _direction(args, seed):
-    """Random tangents of all leaves; zero for infinite limits."""
+    """Random tangents of all leaves; zero for infinite limits. By numpy: JAX compiles each operation for each shape."""
     rng = np.random.default_rng(seed)
-    draw = lambda x: jnp.where(jnp.isfinite(x), jnp.asarray(rng.normal(size=x.shape), x.dtype), 0)
+    draw = lambda x: np.where(np.isfinite(x), rng.normal(size=x.shape), 0).astype(x.dtype)
     return jax.tree.map(draw, args)
 
 
@@ -57,7 +57,7 @@ def _dot(a, b):
 
 
 def _step(args, direction, h):
-    return jax.tree.map(lambda x, d: x + h * d, args, direction)
+    return jax.tree.map(lambda x, d: np.asarray(x) + h * np.asarray(d), args, direction)
 
 
 def _difference(name, args, direction, h=1e-4):

@@ -146,6 +146,7 @@ def test_derivatives_of_forward_dynamics(robot):
     assert relative_error(d.dtau, o.matrix_back(inverse)) < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["arm", exhaustive("bare")])
 def test_inertial_regressor(robot):
     """Pinocchio's order of the inertia is xx xy yy xz yz zz, and its bodies are joints."""

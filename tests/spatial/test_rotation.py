@@ -157,6 +157,7 @@ def test_derivative_of_matrix_to_quaternion():
     np.testing.assert_allclose(exact, jnp.moveaxis(expected, 1, 0), atol=1e-14)
 
 
+@pytest.mark.slow
 def test_gradients_of_the_logarithm_are_finite():
     log = lambda r: matrix_to_rotation_vector(rotation_vector_to_matrix(r))
     gradient = jax.jit(jax.vmap(jax.jacrev(log)))(SINGULAR)
