@@ -74,6 +74,7 @@ def test_the_port_is_free_afterwards():
     ("processes", "message"),
     [
         (((0, 3), (1, 3)), r"of 3 processes, number 2 did not connect .* within 1 s"),
+        (((1, 3), (0, 3)), r"of 3 processes, number 2 did not connect .* within 1 s"),
         (((0, 2),), r"of 2 processes, number 1 did not connect"),
         (((1, 2),), r"no connection to process 0 at 127.0.0.1:\d+ within 1 s"),
         (((0, 2), (1, 3)), r"process 0 of 2 was joined by process 1 of 3; give all processes the same num_processes"),
