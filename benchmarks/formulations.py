@@ -26,12 +26,12 @@ BATCHES = (1, 256)
 MARKS = ("<!-- written by benchmarks/formulations.py -->", "<!-- end of the text by benchmarks/formulations.py -->")
 NOTES = """One evaluation of the right-hand side of the equations of motion in float64. "closed" are the closed forms of
 Celentano in absolute angles, `(alpha, p, u) -> (alpha', p')`, with a Cholesky solve and the exact gradient of the
-kinetic energy; "principal" are those of ball joints in principal axes (theorems 8, 10 and 12), also with the two-point
-gradient; "aba" is `jaxdyn.aba`, `(q, v, tau) -> a`.
+kinetic energy; "principal" are the forms of ball joints in principal axes (theorems 8, 10 and 12), also with the
+two-point gradient; "aba" is `jaxdyn.aba`, `(q, v, tau) -> a`.
 
 * counted: additions, multiplications, divisions, roots, sines and comparisons of the traced program, one flop each,
   with all iterations of loops, and linear algebra by its leading terms. The source counted in MATLAB in the same way.
-  For `aba` the count is that of the recursion, without the merging of fixed links that precedes it.
+  For `aba` the recursion is counted, without the merging of fixed links that precedes it.
 * XLA: `cost_analysis()` of the compiled program, which counts the body of a loop once, whatever the number of
   iterations, and omits the Cholesky factorisation, which a library computes. The recursion of `aba` is a loop over the
   links, the closed forms have none, so that this count does not compare work.

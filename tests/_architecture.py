@@ -1,6 +1,7 @@
 """Rules of docs/design.md and of the house style: each takes the folder of a package and lists violations."""
 
 import ast
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -48,10 +49,15 @@ IRREGULAR = frozenset(
 # Reading a package
 
 
+@functools.lru_cache(maxsize=512)
+def _parse(text: str, path: str) -> ast.Module:
+    return ast.parse(text, path)
+
+
 def sources(root: Path) -> Iterator[tuple[Path, ast.Module]]:
     """Every Python file of a package with its syntax tree."""
     for path in sorted(root.rglob("*.py")):
-        yield path, ast.parse(path.read_text(encoding="utf-8"), str(path))
+        yield path, _parse(path.read_text(encoding="utf-8"), str(path))
 
 
 def unit_of(root: Path, path: Path) -> str:

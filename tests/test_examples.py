@@ -15,8 +15,8 @@ PACKAGE = Path(__file__).parents[1] / "jaxdyn"
 def examples() -> Iterator[tuple[str, str]]:
     """Names of the documented objects and the Python blocks of their docstrings."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "```python" in text else ():
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 doc = inspect.cleandoc(ast.get_docstring(node) or "")
                 blocks = re.findall(r"^ *```python\n(.*?)^ *```", doc, re.S | re.M)
@@ -31,10 +31,20 @@ LONG = {
     "constraints.ConstrainedMotion",
     "constraints.assemble",
     "constraints.gripping_load",
+    "constraints.types.Distance",
+    "constraints.types.RevoluteClosure",
+    "control.OperationalSpace",
+    "control.tracking_lqr",
     "formulations.Lagrange",
     "identification.excitation.design_excitation",
     "identification.methods.OutputError",
+    "identification.methods.simulation_error",
+    "identification.report.write_checked_urdf",
+    "simulation.events.joint_stops",
+    "simulation.solvers.CanonicalMomenta",
+    "simulation.solvers.Variational",
     "trajopt.ilqr.ilqr",
+    "trajopt.interior_point.ipopt",
     "trajopt.problem.Solution",
     "trajopt.transcription.HermiteSimpson",
     "trajopt.transcription.MultipleShooting",

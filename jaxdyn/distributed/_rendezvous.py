@@ -14,6 +14,7 @@ from typing import NamedTuple
 from jaxdyn._errors import JaxdynError
 
 _RETRY = 0.1  # s between two attempts to connect
+_GRACE = 1.0  # s by which the others outlast process 0, whose reply names the missing processes
 _LONGEST_LINE = 400
 _GO = "go"
 
@@ -41,7 +42,8 @@ def parse_address(text: object, name: str) -> Address:
 def meet(address: Address, bind: Address, count: int, index: int, timeout: float | int):
     """Returns when all `count` processes have come to `address`; raises `JaxdynError` after `timeout` seconds.
 
-    Process 0 listens at `bind`. The others may come earlier or later than it.
+    Process 0 listens at `bind`. The others may come earlier or later than it; once connected, they wait a second longer
+    than `timeout` for the reply that names the missing processes.
     """
     deadline = time.monotonic() + timeout
     if index == 0:
@@ -131,7 +133,7 @@ def _report_to_coordinator(address: Address, count: int, index: int, timeout: fl
     """The part of the other processes."""
     with _connect(address, timeout, deadline) as connection:
         try:
-            connection.settimeout(_remaining(deadline))
+            connection.settimeout(_remaining(deadline) + _GRACE)
             connection.sendall(f"jaxdyn {index} of {count}\n".encode())
             answer = _receive_line(connection)
         except TimeoutError:

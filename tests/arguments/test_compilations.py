@@ -49,8 +49,8 @@ _CALLS = {
     ),
     "reading": lambda: jd.parse_urdf("<robot name='r'><link name='a'/></robot>"),
 }
-#: entry points that run a loop
-_LOOPS = ("inverse_kinematics", "assemble", "simulate", "simulate_batch", "integrate_fixed_steps")
+#: entry points that run a loop: one that searches, one over time
+_LOOPS = ("inverse_kinematics", "simulate")
 
 
 @pytest.mark.slow(*_LOOPS)

@@ -16,7 +16,7 @@ def test_rows_of_work_and_precision():
     assert set(constraints.PROBLEMS) >= set(constraints.FASTER)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_rows_of_costs():
     rows = constraints.loop_rows((1,), Effort(0.0, 1), (2,))
     assert {(r["work"], r["loops"], r["batch"]) for r in rows} == {(w, 1, 2) for w in ("acceleration", "projection")}

@@ -35,6 +35,7 @@ def test_conventions_of_mujoco_and_back():
     np.testing.assert_allclose(_problems.forces_from_mujoco(p, tau), p.tau, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_exported_urdf_is_the_same_robot():
     pin = pytest.importorskip("pinocchio")
     from benchmarks._export import to_urdf

@@ -6,7 +6,7 @@ from benchmarks import _trajopt_cases as cases
 from benchmarks import trajopt
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_rows_of_optimal_motions():
     case = cases.CART_POLE._replace(end_control=(0,))
     rows = trajopt.pair(case, 20, 1)

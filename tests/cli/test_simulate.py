@@ -55,7 +55,7 @@ def test_bundled_pendulum(tmp_path, capsys):
     assert [p.name for p in tmp_path.iterdir()] == ["run.csv"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_efforts_from_a_table(tmp_path, capsys):
     m = jd.robots.double_pendulum()
     names = [name for name, _ in effort_names(m)]

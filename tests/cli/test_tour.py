@@ -53,7 +53,7 @@ def test_printed_eigenvalues_are_those_of_the_mass_matrix(capsys):
     np.testing.assert_allclose([float(x) for x in moments], expected, rtol=5e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_swings_start_at_rest_in_the_initial_configurations():
     robot = panda()
     q, v = _swing.random_starts(robot, 3)
@@ -90,7 +90,7 @@ def test_perturbation_affects_the_fitted_parameters_only():
         assert ((a != b) & (np.abs(np.log(a / b)) <= 0.4)).all()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_identification_without_noise_is_exact():
     robot = _swing.with_damping(panda(), 1.0)
     log = jax.jit(lambda m: _recover.generate_log(m, jax.random.key(0), 100, 0.0))(robot)
@@ -99,7 +99,7 @@ def test_identification_without_noise_is_exact():
     np.testing.assert_allclose(result.model.properties.damping, robot.properties.damping, rtol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_linkage_rotates_and_satisfies_its_closure():
     loop = _motions.simulate_linkage(4.0, 0.2, 5)
     assert loop.gap.max() < 1e-9

@@ -161,7 +161,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow("alone", "on_the_surface")
+@pytest.mark.slow("on_the_surface")
 @pytest.mark.parametrize("case", CASES)
 def test_motion_and_energy(case):
     """The work of constant torques, `tau . (q - q_0)`, equals the change of the energy to the default rtol of 1e-8."""

@@ -216,7 +216,7 @@ def test_gradients_with_respect_to_all_arguments():
     assert_allclose(reverse, want, rtol=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_allowed_forces_and_inverse_dynamics():
     model, loop = four_bar(), four_bar_closure()
     q, v = _on_four_bar()

@@ -41,7 +41,7 @@ def _acceleration_program():
     return both
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("aside", [0.3, 1e-3, -1e-3, 1e-5])
 def test_near_the_flat_configuration(aside):
     """The closed form of the acceleration and its derivatives, up to the conditioning of A."""

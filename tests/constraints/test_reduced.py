@@ -75,7 +75,7 @@ def test_task_space_without_constraints_equals_the_unconstrained_one():
     assert got.full_rank == want.full_rank == 1
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_task_space_dynamics_of_a_five_bar():
     """The force `F = Lambda Vdot + eta` at the tool produces the motion of the constrained robot."""
     model = jd.robots.five_bar()

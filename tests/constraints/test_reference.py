@@ -84,7 +84,7 @@ def test_parallelograms_pass_a_singular_configuration():
     assert_allclose(1.5 * path.v[:, 0] ** 2 + 3.5 * 9.81 * np.cos(path.q[:, 0]), 1.5 + 3.5 * 9.81, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_bricard():
     """Problem A04 of the IFToMM library, always redundant: position at 1 s and period from rest to rest."""
     model = jd.robots.bricard()
@@ -115,7 +115,7 @@ def test_squeezer_has_the_published_initial_accelerations():
     assert_allclose(multipliers(model, q, got), want, atol=1e-11)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_squeezer_after_thirty_milliseconds():
     """Test Set for IVP Solvers, Andrews' squeezing mechanism; the reference is given there as good to 1e-14."""
     model, loops, q = squeezer()
@@ -144,7 +144,7 @@ def open_crank_rocker():
     return model, loop, jnp.array([0.02, -0.01, 0.015]), v
 
 
-@pytest.mark.slow("GearGuptaLeimkuhler")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("stabilisation", [jc.Baumgarte(5.0), jc.GearGuptaLeimkuhler(5.0)], ids=_type_name)
 def test_stabilisation_closes_an_open_four_bar(stabilisation):
     model, loop, q, v = open_crank_rocker()
@@ -164,7 +164,7 @@ def _check_drift(names, seconds):
     assert row["energy"] < 1e-6 * seconds
 
 
-@pytest.mark.slow("plane")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("names", [LINKAGES[:3], LINKAGES[3:]], ids=["plane", "delta"])
 def test_ten_seconds_without_drift(names):
     """Planar mechanisms together, with the steps of the fastest one."""

@@ -131,7 +131,7 @@ def test_common_point_load_obeys_equation_36():
     assert_allclose(got.a[6:], -(f[:3] + f[3:]) / mass - G, rtol=1e-9)  # (38)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_common_rigid_load_equals_a_closed_loop_of_two_arms():
     """The joint axes are parallel: one of twelve rows is redundant, and one degree of freedom remains."""
     body = Inertia(2.5, jnp.array([0.1, 0.05, 0.2]), jnp.diag(jnp.array([0.1, 0.2, 0.25])))

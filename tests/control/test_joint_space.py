@@ -131,7 +131,7 @@ def test_computed_torque_gives_linear_error_dynamics():
     np.testing.assert_allclose(target[:, 0] - path.q, exact, atol=1e-7)  # tolerance of the integrator 1e-8
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_gain_tuning_by_gradient_descent():
     model, target = jd.robots.pendulum(damping=0.1), jnp.array([1.0])
     times = jnp.linspace(0.0, 2.0, 21)

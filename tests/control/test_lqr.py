@@ -74,7 +74,7 @@ def moving_body():
     return builder.add_link("wheel", "body", axis, wheel, translation=place, damping=0.7).build()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_linearisation_of_rotations_in_the_tangent_space():
     model = moving_body()
     rng = np.random.default_rng(1)
@@ -108,7 +108,7 @@ def swinging(t):
     return jnp.stack([0.3 * jnp.sin(2 * t), 0.5 * jnp.sin(3 * t)])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_tracking_gains_solve_the_riccati_differential_equation():
     model = jd.robots.double_pendulum(damping=(0.3, 0.2))
     times = jnp.linspace(0.0, 1.0, 401)

@@ -114,7 +114,7 @@ def hybrid_law(force):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_hybrid_control_has_the_desired_force_and_acceleration(contact):
     constraint, start = contact
     law = hybrid_law(7.0)

@@ -88,6 +88,7 @@ def test_riccati_along_solves_the_differential_equation():
     np.testing.assert_allclose(gains[0], np.linalg.solve(r, b.T @ costs[0]), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_long_horizons_converge_to_the_algebraic_solution():
     a, b, q, r = system(1)
     tables = (np.broadcast_to(x, (301, *x.shape)) for x in (a, b))

@@ -29,7 +29,7 @@ def run(*arguments: str, flags: str = "") -> dict:
     return json.loads(done.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_eight_devices_give_the_results_of_one():
     result = run("devices", "1040", flags=EIGHT)  # 130 rows a device: three blocks of the kernels, padded
     assert result["devices"] == result["parts"] == 8
@@ -41,7 +41,7 @@ def test_eight_devices_give_the_results_of_one():
     assert sums > 0 and set(result["backward"].values()) == {0}, "the sum of gradients is the only collective operation"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_sharded_vmap_on_one_device_is_vmap():
     m = jd.robots.double_pendulum()
     q, v = np.random.default_rng(0).normal(size=(2, 3, 2))

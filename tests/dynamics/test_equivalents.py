@@ -149,7 +149,7 @@ def test_lagrange_equations_for_every_joint_type(seed):
     assert relative_error(_efforts(m, q, v, a), _lagrange.efforts(m, q, v, a)) < TOLERANCE
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_energies_for_every_joint_type():
     m = model("every")
     q, v, *_ = state("every")

@@ -26,20 +26,12 @@ def _operations(exported):
     "rnea",
     "mass_matrix",
     "forward_dynamics",
-    "crba_solve",
-    "bias_forces",
     "gravity_forces",
-    "coriolis_matrix",
     "kinetic_energy",
-    "potential_energy",
     "momentum",
-    "centroidal_momentum_matrix",
-    "centroidal_momentum_matrix_derivative",
     "inertial_regressor",
     "inertial_parameters",
-    "joint_reactions",
     "passive_forces",
-    "task_space_dynamics",
 )
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_lowers(name):

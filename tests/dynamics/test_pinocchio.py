@@ -92,7 +92,10 @@ def _compare(m, q, v, a, e, name):
 exhaustive = lambda *x: pytest.param(*x, marks=pytest.mark.exhaustive)
 #: quantities that would be wrong if a heavy link fixed to the world were counted
 WEIGHED = ("potential_energy", "centroidal_momentum_matrix", "momentum")
-ON_A_BASE = [("based", x) if x == "centroidal_momentum_matrix" else exhaustive("based", x) for x in WEIGHED]
+ON_A_BASE = [
+    pytest.param("based", x, marks=pytest.mark.slow if x == "centroidal_momentum_matrix" else pytest.mark.exhaustive)
+    for x in WEIGHED
+]
 
 
 @pytest.mark.parametrize(
@@ -110,6 +113,7 @@ def test_mass_matrix(robot):
     assert relative_error(call("mass_matrix", model(robot), q), want) < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["based", exhaustive("constant")])
 def test_rate_of_the_centroidal_momentum_matrix(robot):
     m, (q, v, *_) = model(robot), state(robot)
@@ -118,6 +122,7 @@ def test_rate_of_the_centroidal_momentum_matrix(robot):
     assert relative_error(call("centroidal_momentum_matrix_derivative", m, q, v), want) < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["arm", exhaustive("constant")])
 def test_derivatives_of_inverse_dynamics(robot):
     m, (q, v, a, e) = model(robot), state(robot)
@@ -141,6 +146,7 @@ def test_derivatives_of_forward_dynamics(robot):
     assert relative_error(d.dtau, o.matrix_back(inverse)) < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["arm", exhaustive("bare")])
 def test_inertial_regressor(robot):
     """Pinocchio's order of the inertia is xx xy yy xz yz zz, and its bodies are joints."""

@@ -95,6 +95,7 @@ def test_models_of_one_structure_are_traced_once(name):
     assert count[0] == 1
 
 
+@pytest.mark.slow
 def test_weak_types_do_not_compile_twice():
     """A step of integration preserves shapes, types and weak types, so that its result can be its argument."""
     m = model("arm")
@@ -111,6 +112,7 @@ def test_weak_types_do_not_compile_twice():
     assert f._cache_size() == 1
 
 
+@pytest.mark.slow
 def test_models_of_one_topology_share_a_program():
     f, count = _count_traces(FUNCTIONS["rnea"])
     for spread in (0.1, 0.2):

@@ -17,7 +17,7 @@ def _inertia(model, q):
     return jd.task_space_dynamics(model, q, jnp.zeros(model.nv), model.link_names[-1]).inertia
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_task_space_of_a_free_ball():
     """A free ball: `Lambda = diag(I, m)`, with three equal values twice, and its derivatives in m and in the pose."""
     m = ModelBuilder().add_link("ball", "world", Free(), sphere(0.5, mass=2.0)).build()

@@ -91,6 +91,7 @@ def test_theorems():
     assert relative_error(u.T @ force, gradient + torque + u.T @ np.arange(3.0)) < TOLERANCE
 
 
+@pytest.mark.slow
 def test_link_inertia_of_theorem_2():
     """The kinetic energy of a body of two point masses equals that of the points."""
     links = planar_links(model("hinges"))
@@ -106,6 +107,7 @@ def test_link_inertia_of_theorem_2():
         assert abs(rate @ matrices[i] @ rate / 2 - energy) < 1e-12
 
 
+@pytest.mark.slow
 def test_closed_form_of_a_double_pendulum():
     """Point masses on massless rods, angles from the vertical."""
     m1, m2, l1, l2, g = 1.3, 0.7, 0.5, 0.8, 9.81

@@ -1,5 +1,6 @@
 """Cross-validation, and the folds of logs."""
 
+import functools as ft
 from dataclasses import replace
 
 import equinox as eqx
@@ -22,7 +23,12 @@ from .synthetic_logs import arm, synthetic_log
 
 TRUTH = arm(1)
 START = eqx.tree_at(lambda m: m.links.mass, TRUTH, 2 * TRUTH.links.mass)
-LOG = synthetic_log(TRUTH, 0.01, samples=240)
+
+
+@ft.cache
+def noisy_log() -> Log:
+    """A log of the robot; computed when a test needs it."""
+    return synthetic_log(TRUTH, 0.01, samples=240)
 
 
 def empty(t, name="run") -> Log:
@@ -33,7 +39,7 @@ def empty(t, name="run") -> Log:
 
 @pytest.mark.slow
 def test_cross_validation_selects_the_prior_with_the_best_prediction():
-    folds = fold_blocks([LOG], 2, guard=0.0)
+    folds = fold_blocks([noisy_log()], 2, guard=0.0)
     candidate = Candidate(START, ("links[*].inertial", "joints[*].damping"), Physical(reweight=0))
     lines = []
     found = cross_validate(candidate.with_priors((1e-3, 1e5)), folds, tell=lines.append)
@@ -57,7 +63,7 @@ def test_cross_validation_accepts_a_user_defined_error_and_rejects_failed_fits()
     candidate = Candidate(START, "joints[*].damping", Physical(reweight=0))
     hasty = replace(candidate, method=Physical(reweight=0, max_steps=0))
     last = lambda result, logs: (abs(result.value("joints[" + TRUTH.joint_names[0] + "].damping") - 0.2), 1.0)
-    folds = fold_blocks([LOG], 2)
+    folds = fold_blocks([noisy_log()], 2)
     found = cross_validate({"hasty": hasty, "patient": candidate}, folds, error=last)
     assert found.name == "patient" and found.scores[0] == np.inf
     with pytest.raises(jd.ModelError, match="no candidate could be fitted"):

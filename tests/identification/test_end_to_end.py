@@ -57,7 +57,7 @@ def test_controlled_robot_is_identified_within_its_standard_deviations():
     assert found.relative_error_held_out < 1.2 * found.relative_error
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_inductance_of_a_motor_from_motion():
     """The current is a state without a column; `L di/dt = u - R i - K n v` delays the effort by `L / R` = 0.1 s."""
     robot = jd.robots.pendulum(damping=0.2)

@@ -56,7 +56,7 @@ def test_physical_and_levenberg_marquardt_find_the_same_minimum():
     assert free.cost == pytest.approx(convex.cost, rel=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_friction_parameters_from_closed_form_efforts():
     """Coulomb and viscous friction of both directions, Stribeck friction with its velocity, load-dependent friction."""
     model = arm(2)
@@ -102,7 +102,7 @@ def _with_damping(value):
     return model, f"joints[{model.joint_names[0]}].damping"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_several_starts_find_the_global_minimum():
     """The gear n of a motor, `tau = n K (u - K n v) / R`, has a second, local minimum near zero."""
     model, log = _pendulum()
@@ -225,7 +225,7 @@ def test_robust_fit_minimises_the_loss():
         assert total(best) <= min(total(best + 1e-4), total(best - 1e-4))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_estimates_stay_within_bounds():
     _, log = _pendulum(damping=0.3)
     start, name = _with_damping(0.1)
@@ -256,7 +256,7 @@ def test_invalid_bounds_and_free_inertias_are_rejected():
         check_bodies(collect(start, "links[*].inertia"), inertial_bounds=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("convex")
 @pytest.mark.parametrize("method", [Physical(reweight=0), LevenbergMarquardt(reweight=0)], ids=["convex", "free"])
 def test_unobservable_directions_minimise_the_prior(method):
     """Only `Izz = tr(B P)`, `B = diag(1, 1, 0, 0)`, of a link on a vertical axis is identifiable. Among the bodies with

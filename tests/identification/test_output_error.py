@@ -41,7 +41,7 @@ def log_of_a_drive():
     return Log(t, run.q + noise, run.v, None, command, "pushed")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_damping_and_delay_from_motion():
     """Only two sums of damping and viscous friction of both directions are identifiable."""
     log, name = log_of_a_drive(), TRUTH.joint_names[0]

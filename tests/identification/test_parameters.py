@@ -97,6 +97,7 @@ def test_charts_are_bijective_and_feasible():
     assert (far >= found.lower).all() and (far <= found.upper).all()
 
 
+@pytest.mark.slow
 def test_log_det_divergence_is_scale_invariant_and_quadratic_near_the_prior():
     ten = np.asarray(jd.inertial_parameters(ARM)).reshape(-1, 10)
     other = ten.copy()

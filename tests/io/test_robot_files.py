@@ -138,15 +138,9 @@ def test_every_mjcf_loads_or_is_refused_for_a_reason():
 
 @pytest.mark.slow(
     "allegro_hand_description/urdf/allegro_right_hand.urdf-True",
-    "asr_twodof_description/urdf/TwoDofs.urdf-True",
-    "borinot_description/urdf/borinot_flying_arm_2.urdf-True",
-    "finger_edu_description/robots/finger_edu.urdf-True",
-    "go2_description/urdf/go2.urdf-True",
     "iris_description/robots/iris_simple.urdf-True",
     "panda_description/urdf/panda.urdf-True",
-    "talos_data/robots/talos_reduced.urdf-True",
     "ur_description/urdf/ur5_robot.urdf-True",
-    "xarm_description/urdf/xarm7.urdf-True",
 )
 @pytest.mark.parametrize("floating", [pytest.param(False, marks=pytest.mark.exhaustive), True])
 @pytest.mark.parametrize("name", [name for name in URDF if name != NO_ROBOT])
@@ -158,11 +152,8 @@ def test_every_urdf(name, floating, programs):
 
 @pytest.mark.slow(
     "mjx/test_data/actuator/arm21.xml",
-    "mjx/test_data/convex.xml",
     "mjx/test_data/humanoid/humanoid.xml",
-    "mjx/test_data/pendula.xml",
     "mjx/test_data/ray.xml",
-    "mjx/test_data/shadow_hand/right_hand.xml",
     "mjx/test_data/tendon/fixed.xml",
 )
 @pytest.mark.parametrize("name", [name for name, path in MJCF.items() if name not in REFUSED and _compiles(path)])

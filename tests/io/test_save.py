@@ -79,6 +79,7 @@ def test_models(tmp_path, floating):
     same(round_trip(tmp_path / "m", model), model)
 
 
+@pytest.mark.slow
 def test_descriptions_and_reports(tmp_path):
     text = arm("base", '<gazebo/><link name="s"><visual><geometry><sphere radius="1"/></geometry></visual></link>'
                '<transmission name="t"><joint name="elbow"/><actuator name="m"/></transmission>')  # fmt: skip
@@ -91,6 +92,7 @@ def test_descriptions_and_reports(tmp_path):
     np.testing.assert_array_equal(jd.mass_matrix(back, q), jd.mass_matrix(model, q))
 
 
+@pytest.mark.slow
 def test_batches_and_other_precisions(tmp_path):
     model = jd.parse_urdf(arm("base"))
     batch = jax.tree.map(lambda x: jnp.stack([x, 2 * x, jnp.nan * x]), model.astype(jnp.float32))

@@ -99,6 +99,7 @@ def test_all_joint_types_agree_with_pinocchio(floating):
         assert relative_error(got, want) < 1e-10
 
 
+@pytest.mark.slow
 def test_planar_joint_moves_normal_to_its_axis():
     """Equivalent to a planar joint about z between rotated link frames."""
     normal = np.array([2.0, -1.0, 0.5])

@@ -41,13 +41,14 @@ def same(got, want):
 QUICK = ("universal", "prismatic", "revolute")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "kinds", "joints", "floating"),
     [
         (0, QUICK, 3, False),
         pytest.param(1, (*SIMPLE, "planar", "helical"), 9, True, marks=pytest.mark.exhaustive),
         pytest.param(2, (*SIMPLE, "planar", "helical"), 9, False, marks=pytest.mark.exhaustive),
-        pytest.param(3, SIMPLE, 12, True, marks=pytest.mark.slow),
+        pytest.param(3, SIMPLE, 12, True, marks=pytest.mark.exhaustive),
     ],
 )
 def test_random_robots_in_pinocchio(seed, kinds, joints, floating):
@@ -77,12 +78,13 @@ def mujoco_quantities(model: jd.Model, text: str, q, v):
     return mass, p.T @ bias - mass @ shift, p.T @ still
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "kinds", "joints", "floating"),
     [
         (0, QUICK, 3, False),
         pytest.param(3, SIMPLE, 9, False, marks=pytest.mark.exhaustive),
-        pytest.param(4, SIMPLE, 9, True, marks=pytest.mark.slow),
+        pytest.param(4, SIMPLE, 9, True, marks=pytest.mark.exhaustive),
     ],
 )
 def test_random_robots_in_mujoco(seed, kinds, joints, floating):
@@ -93,7 +95,7 @@ def test_random_robots_in_mujoco(seed, kinds, joints, floating):
     assert same(mujoco_quantities(back, text, q, v), quantities(model, q, v))
 
 
-@pytest.mark.slow("ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf")
+@pytest.mark.slow("ur_description/urdf/ur5_robot.urdf")
 @pytest.mark.parametrize(
     "name",
     [
@@ -199,7 +201,7 @@ def test_chains_have_the_coordinates_of_the_joint():
     np.testing.assert_array_equal(back.limits.upper, [np.inf, 1, 2])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_helical_joint_is_a_rotation_and_a_mimicking_slide():
     b = small(Helical((0, 0.6, 0.8), 0.25), damping=0.3)
     b.add_link("c", "b", Helical((1, 0, 0), -0.5), box((0.1, 0.2, 0.3), mass=2.0))

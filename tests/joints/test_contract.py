@@ -37,11 +37,16 @@ JOINTS = {
 MOVING = [name for name in JOINTS if name != "fixed"]
 EVERY = pytest.mark.parametrize("name", JOINTS)
 EVERY_MOVING = pytest.mark.parametrize("name", MOVING)
-#: one joint of each kind of arithmetic by default, because compilation takes most of the time
-SOME = ("revolute", "helical", "planar", "spherical zyx", "free")
-MOST_SLOW = pytest.mark.parametrize(
-    "name", [name if name in SOME else pytest.param(name, marks=pytest.mark.slow) for name in MOVING]
-)
+
+
+def tiers(default, slow):
+    """Moving joints by name: default, slow, and otherwise exhaustive."""
+    marks = {**dict.fromkeys(default, ()), **dict.fromkeys(slow, pytest.mark.slow)}
+    return [pytest.param(x, marks=marks.get(x, pytest.mark.exhaustive)) for x in MOVING]
+
+
+#: one joint of each kind of arithmetic is slow, the others are exhaustive, because compilation takes most of the time
+SOME_SLOW = pytest.mark.slow("revolute", "helical", "planar", "spherical zyx", "free", "custom")
 
 
 @ft.cache
@@ -78,7 +83,7 @@ def vee(m):
     return jnp.stack([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / 2
 
 
-@pytest.mark.slow
+@SOME_SLOW
 @EVERY
 def test_transform_is_a_rotation_and_a_translation(name):
     joint = JOINTS[name]
@@ -90,7 +95,7 @@ def test_transform_is_a_rotation_and_a_translation(name):
         np.testing.assert_array_equal(p, 0)
 
 
-@pytest.mark.slow
+@SOME_SLOW
 @EVERY_MOVING
 def test_subspace_is_the_velocity_of_the_transform(name):
     """`w = vee(R^T Rdot)`, `v = R^T pdot` along the path of constant v."""
@@ -106,7 +111,7 @@ def test_subspace_is_the_velocity_of_the_transform(name):
         np.testing.assert_array_equal(expected[:, 3:], 0)
 
 
-@pytest.mark.slow
+@SOME_SLOW
 @EVERY_MOVING
 def test_bias_is_the_rate_of_the_subspace(name):
     """`Sdot v` along the path of constant v; None only where S is constant."""
@@ -122,7 +127,7 @@ def test_bias_is_the_rate_of_the_subspace(name):
     np.testing.assert_allclose(bias, rate, atol=1e-13)
 
 
-@EVERY_MOVING
+@pytest.mark.parametrize("name", tiers(("revolute", "planar", "free"), ("helical", "spherical zyx", "custom")))
 def test_integrate_and_difference_are_inverse(name):
     joint = JOINTS[name]
     q, v = samples(name)
@@ -141,8 +146,8 @@ def test_integrate_and_difference_are_inverse(name):
         np.testing.assert_allclose(x, y[::-1], atol=1e-12)
 
 
-@pytest.mark.slow
-@MOST_SLOW
+@SOME_SLOW
+@EVERY_MOVING
 def test_two_half_steps_of_integrate_equal_one_step(name):
     joint = JOINTS[name]
 
@@ -156,9 +161,7 @@ def test_two_half_steps_of_integrate_equal_one_step(name):
         np.testing.assert_allclose(x, y, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    "name", [x if x in ("planar", "spherical zyx") else pytest.param(x, marks=pytest.mark.slow) for x in MOVING]
-)
+@pytest.mark.parametrize("name", tiers(("planar", "spherical zyx"), ("revolute", "free", "custom")))
 def test_derivatives_at_the_neutral_configuration(name):
     """The derivative of the difference at coincidence is the identity; all gradients are finite."""
     joint = JOINTS[name]
@@ -177,7 +180,9 @@ def test_derivatives_at_the_neutral_configuration(name):
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(grads))
 
 
-@pytest.mark.parametrize("name", [pytest.param("spherical", marks=pytest.mark.slow), "free", "planar", "continuous"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(x, marks=pytest.mark.slow) for x in ("spherical", "free")), "planar", "continuous"]
+)
 def test_gradients_of_the_difference_are_finite_at_a_half_turn(name):
     joint = JOINTS[name]
     turn = {"planar": [0, 0, np.pi], "continuous": [np.pi]}.get(name, [0, np.pi, 0, 0, 0, 0][: joint.nv])
@@ -188,8 +193,8 @@ def test_gradients_of_the_difference_are_finite_at_a_half_turn(name):
     assert np.isfinite(slope).all()
 
 
-@pytest.mark.slow
-@MOST_SLOW
+@SOME_SLOW
+@EVERY_MOVING
 def test_trailing_axes_are_batch_axes(name):
     """One call with a block `(nq, 5, 7)` of five joints and seven samples equals a loop over both."""
     joint = JOINTS[name]

@@ -28,6 +28,7 @@ def test_the_class_agrees_with_the_custom_joint(page):
         np.testing.assert_allclose(x, y, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_rolling_knee_of_zero_radius_is_a_revolute_joint(page):
     r, p = page["RollingKnee"](0.0).transform(jnp.array([0.2]))
     revolute, _ = joints.Revolute((0, 1, 0)).transform(jnp.array([0.4]))

@@ -45,13 +45,13 @@ def test_links_fixed_to_the_world_do_not_count():
     _assert_agreement(random_model(10, 5, kinds=("revolute", "spherical"), fixed_fraction=0.3, based=True))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("True")
 @pytest.mark.parametrize("floating", [False, True])
 def test_agreement_with_pinocchio(floating):
     _assert_agreement(random_model(10, 12, fixed_fraction=0.2, floating=floating, based=not floating))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_jacobian_is_the_derivative():
     model = random_model(11, 11, kinds=ALL_KINDS)
     q, *_ = random_state(model, 1)

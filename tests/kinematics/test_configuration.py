@@ -19,8 +19,13 @@ from jaxdyn.model import ModelBuilder
 from tests.kinematics.test_frames import assert_close, robot_with_mimicking_joint
 from tests.oracles import ALL_KINDS, random_model, random_state, to_pinocchio
 
-MODEL = random_model(0, 12, kinds=ALL_KINDS, fixed_fraction=0.1)
 _integrate, _difference, _poses = jax.jit(integrate), jax.jit(difference), jax.jit(forward_kinematics)
+
+
+@pytest.fixture(scope="module")
+def tree():
+    """A robot with joints of every type."""
+    return random_model(0, 12, kinds=ALL_KINDS, fixed_fraction=0.1)
 
 
 @pytest.mark.slow
@@ -37,33 +42,33 @@ def test_integrate_and_difference_agree_with_pinocchio():
 
 
 @pytest.mark.slow
-def test_difference_is_the_inverse_of_integrate():
-    q, v, _, _ = random_state(MODEL, 3)
+def test_difference_is_the_inverse_of_integrate(tree):
+    q, v, _, _ = random_state(tree, 3)
     v = v * 0.5  # rotations by less than half a turn
-    assert_close(_difference(MODEL, q, _integrate(MODEL, q, v)), v, 1e-12)
-    q1, *_ = random_state(MODEL, 4)
-    there = _integrate(MODEL, q, _difference(MODEL, q, q1))
-    got, want = _poses(MODEL, there), _poses(MODEL, q1)
+    assert_close(_difference(tree, q, _integrate(tree, q, v)), v, 1e-12)
+    q1, *_ = random_state(tree, 4)
+    there = _integrate(tree, q, _difference(tree, q, q1))
+    got, want = _poses(tree, there), _poses(tree, q1)
     assert_close(got.rotation, want.rotation)
     assert_close(got.translation, want.translation)
-    assert_close(_difference(MODEL, q, q), np.zeros(MODEL.nv))
+    assert_close(_difference(tree, q, q), np.zeros(tree.nv))
 
 
-def test_configuration_velocity_is_the_rate_of_the_coordinates():
-    q, v, _, _ = random_state(MODEL, 5)
+def test_configuration_velocity_is_the_rate_of_the_coordinates(tree):
+    q, v, _, _ = random_state(tree, 5)
     h = 1e-6
-    rate = (_integrate(MODEL, q, h * v) - _integrate(MODEL, q, -h * v)) / (2 * h)
-    assert_close(jax.jit(configuration_velocity)(MODEL, q, v), rate, 1e-8)  # central differences
+    rate = (_integrate(tree, q, h * v) - _integrate(tree, q, -h * v)) / (2 * h)
+    assert_close(jax.jit(configuration_velocity)(tree, q, v), rate, 1e-8)  # central differences
 
 
-@pytest.mark.slow
-def test_derivatives_at_the_origin():
+@pytest.mark.exhaustive
+def test_derivatives_at_the_origin(tree):
     """The derivative of `integrate(q, difference(q, .))` at q: the identity on the tangent space."""
-    q = neutral(MODEL)
-    zero = jnp.zeros(MODEL.nv)
-    step = jax.jit(jax.jacrev(lambda dv: difference(MODEL, q, integrate(MODEL, q, dv))))(zero)
-    assert_close(step, np.eye(MODEL.nv), 1e-12)
-    second = jax.jit(jax.jacfwd(jax.jacrev(lambda dv: integrate(MODEL, q, dv).sum())))(zero)
+    q = neutral(tree)
+    zero = jnp.zeros(tree.nv)
+    step = jax.jit(jax.jacrev(lambda dv: difference(tree, q, integrate(tree, q, dv))))(zero)
+    assert_close(step, np.eye(tree.nv), 1e-12)
+    second = jax.jit(jax.jacfwd(jax.jacrev(lambda dv: integrate(tree, q, dv).sum())))(zero)
     assert jnp.isfinite(second).all()
 
 
@@ -105,6 +110,7 @@ def test_configuration_of_a_fixed_model():
 _slopes = jax.jit(jax.jacrev(difference, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [0.0, 0.5])
 def test_gradient_of_difference_is_finite(turns):
     """At the identity and at a rotation by pi."""

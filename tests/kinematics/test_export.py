@@ -10,7 +10,9 @@ from tests.oracles import random_state
 PLATFORMS = ("cuda", "tpu")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(
+    "center_of_mass", "difference", "frame_pose", "integrate", "inverse_kinematics", "jacobian", "neutral", "pose_error"
+)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_lowers(name):
     m = _model()

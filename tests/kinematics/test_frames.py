@@ -122,7 +122,7 @@ def test_motion_of_frames_agrees_with_pinocchio(robot):
                 assert_close(x, angular_first(y))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("local")
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_jacobian_derivative_agrees_with_pinocchio(reference):
     """For joints with a constant motion subspace; Pinocchio omits the rate of other subspaces."""
@@ -196,7 +196,7 @@ def robot_with_mimicking_joint():
     return b.build()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_mimicking_joints():
     model = robot_with_mimicking_joint()
     q, v, a = jnp.array([0.3, -0.4]), jnp.array([1.0, 2.0]), jnp.array([0.5, -1.0])
@@ -233,7 +233,7 @@ def test_links_fixed_to_the_world_beside_moving_links():
     assert_close(jacobian(model, q, "base"), np.zeros((6, 2)))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_batches_and_single_precision():
     model = random_model(8, 6, floating=True, fixed_fraction=0.2)
     states = [random_state(model, k)[:3] for k in range(5)]

@@ -1,5 +1,7 @@
 """Edited models: the dynamics of everything that an edit does not concern stay the same."""
 
+import functools as ft
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -26,7 +28,12 @@ from jaxdyn.spatial import Inertia, axis_angle_to_matrix, quaternion_to_matrix
 from ._robots import body, branched_robot, carry_over, efforts, mass_matrix, neutral, pendulum, random_state
 
 TREE = branched_robot()
-STATE = random_state(TREE)
+
+
+@ft.cache
+def tree_state():
+    """A random state of the tree; computed when a test needs it."""
+    return random_state(TREE)
 
 
 def velocity_rows(model, names):
@@ -51,7 +58,7 @@ def configuration_of(locked, q):
 
 @pytest.mark.slow
 def test_efforts_of_the_other_joints_with_locked_joints():
-    q, v, a = STATE
+    q, v, a = tree_state()
     names = ["b_joint", "c_joint", "e_joint"]
     locked = lock_joints(TREE, {name: q[TREE.joint(name).q] for name in names})
     assert locked.nv == TREE.nv - 1 - 2 - 3 and locked.link_names == TREE.link_names
@@ -71,7 +78,7 @@ def test_joints_are_locked_at_the_neutral_configuration_or_a_number():
 
 @pytest.mark.slow
 def test_mimics_of_a_locked_joint_are_locked():
-    q = STATE[0]
+    q = tree_state()[0]
     locked = lock_joints(TREE, {"d_joint": 0.6})
     assert not locked.topology.mimics and isinstance(locked.joint("f_joint").joint, Fixed)
     q = q.at[TREE.joint("d_joint").q].set(0.6)
@@ -85,7 +92,7 @@ def test_mimics_of_a_locked_joint_are_locked():
 
 @pytest.mark.slow
 def test_reduce_joints_keeps_the_named_joints_only():
-    q = STATE[0]
+    q = tree_state()[0]
     small = reduce_joints(TREE, ["d_joint", "a_joint"], q)
     assert small.nv == 2
     full = mass_matrix(TREE, q)[
@@ -192,7 +199,7 @@ def test_inertia_of_a_subtree_on_the_world():
     """On the world by its own joint, a subtree has the inertia of its joints in the whole robot with a fixed base."""
     part = subtree(TREE, "a")
     assert part.link_names == ("a", "b", "plate", "c", "d") and part.frame_names == ("tool",)
-    q, names = STATE[0], ["a_joint", "b_joint", "c_joint"]
+    q, names = tree_state()[0], ["a_joint", "b_joint", "c_joint"]
     full = mass_matrix(TREE, q)[np.ix_(velocity_rows(TREE, names), velocity_rows(TREE, names))]
     alone = mass_matrix(part, carry_over(TREE, part, q, "q"))
     np.testing.assert_allclose(alone[np.ix_(velocity_rows(part, names), velocity_rows(part, names))], full, atol=1e-12)
@@ -233,7 +240,7 @@ JOINTS = ["a_joint", "b_joint", "c_joint", "d_joint", "e_joint"]
 @pytest.mark.parametrize("link", ["c", "plate", "d"])
 def test_internal_inertia_does_not_depend_on_the_base(link):
     """The internal inertia and det M (the change of velocities is unimodular) do not depend on the base."""
-    q = STATE[0]
+    q = tree_state()[0]
     rebased, configuration = rotated_base(TREE, link)
     assert rebased.nv == TREE.nv and rebased.link_names[0] == link
     p = configuration(q)
@@ -261,7 +268,7 @@ def test_change_base_keeps_the_parameters_of_links_and_joints():
 
 @pytest.mark.slow
 def test_change_base_back_to_the_first_base():
-    q = STATE[0]
+    q = tree_state()[0]
     there = change_base(TREE, "c", Free())
     back = change_base(there, "base", Free())
     p = carry_over(TREE, back, q, "q")
@@ -310,7 +317,7 @@ def test_edits_of_traced_and_batched_leaves():
     """Efforts at rest are linear in the masses, also after edits."""
     edited = lambda model: change_base(lock_joints(model, {"d_joint": None}), "c", Free())
     shape = edited(TREE)
-    q = carry_over(TREE, shape, STATE[0], "q")
+    q = carry_over(TREE, shape, tree_state()[0], "q")
 
     def total(mass):
         model = edited(eqx.tree_at(lambda m: m.links.mass, TREE, mass))

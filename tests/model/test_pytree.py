@@ -54,6 +54,7 @@ def test_gravity_is_a_leaf():
     np.testing.assert_allclose(efforts(up, jnp.array([0.3, 0.2]), zero, zero), -down, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_batch_of_different_robots():
     lengths = jnp.linspace(0.3, 0.9, 5)
     state = random_state(ARM)
@@ -106,6 +107,7 @@ def test_an_optimiser_step_reduces_the_loss():
     assert loss(updated)[0] < before
 
 
+@pytest.mark.slow
 def test_one_trace_per_topology():
     traces = []
 
@@ -138,6 +140,7 @@ def test_inertia_of_a_mimic_joint_is_scaled_by_the_ratio():
     np.testing.assert_allclose(second, TREE.link("f").mass, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [jnp.float32])
 def test_single_precision_agrees_with_double(dtype):
     state = random_state(ARM)

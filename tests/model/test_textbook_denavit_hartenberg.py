@@ -99,6 +99,7 @@ def test_frames_and_efforts_agree_with_the_table(describe, step, first):
         np.testing.assert_allclose(tau, _efforts(step, base, first, bodies, q, v, a), atol=1e-11)
 
 
+@pytest.mark.slow
 def test_derivatives_with_respect_to_every_parameter_of_a_row():
     bodies = [body(np.random.default_rng(1), centered=False) for _ in ROWS]
     table = [tuple(row) for row in ROWS]

@@ -82,6 +82,7 @@ def _recursion(joints, bodies, q, v, acc):
     return [homogeneous(r, c) for r, c, *_ in links], tau
 
 
+@pytest.mark.slow
 def test_frames_and_efforts_agree_with_the_recursion():
     rng, joints, bodies = _robot()
     model = from_link_vectors(joints, bodies, gravity=GRAVITY)
@@ -94,6 +95,7 @@ def test_frames_and_efforts_agree_with_the_recursion():
         np.testing.assert_allclose(tau, expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_zero_configuration_is_the_extended_position():
     """Seen along the axis of the first joint, both centres of mass and the joint are in line, outwards."""
     _, joints, bodies = _robot(1)

@@ -76,6 +76,7 @@ def _newton_euler(screws, homes, spatial, q, v, a):
     return frames[1:], tau
 
 
+@pytest.mark.slow
 def test_body_screws_agree_with_exponentials_and_newton_euler():
     rng, screws, homes, spatial = _robot()
     tool = _random_pose(rng)
@@ -91,6 +92,7 @@ def test_body_screws_agree_with_exponentials_and_newton_euler():
         np.testing.assert_allclose(tau, expected, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_space_screws_agree_with_the_product_of_exponentials():
     rng, screws, homes, spatial = _robot(1)
     at_zero, before = [], np.eye(4)
@@ -139,6 +141,7 @@ def test_matrix_exponentials_of_negrean():
         np.testing.assert_allclose(poses[f"link{link}_com"], product @ home, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_derivatives_with_respect_to_screws_homes_and_inertias():
     _, screws, homes, spatial = _robot(3)
 

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from jaxdyn import robots
 from jaxdyn.constraints import Holonomic, impulse
@@ -64,6 +65,7 @@ def test_energy_and_feet_agree_with_the_closed_form():
             np.testing.assert_allclose(place(q, "swing_foot")[[0, 2], 3], swing[0], atol=1e-13)
 
 
+@pytest.mark.slow
 def test_an_impact_of_the_swing_foot_conserves_angular_momentum():
     """Of the whole robot about the foot, and of the outer links about each joint (Kelly 2017, appendix)."""
     model = robots.walking_biped(floating=True)

@@ -22,6 +22,7 @@ def test_numbers_of_coordinates_and_links(model):
     assert sum("elbow" in name or "wrist" in name for name in model.joint_names) == 8
 
 
+@pytest.mark.slow
 def test_mass_and_height_are_those_of_the_arguments():
     for height, mass in ((1.741, 73.0), (1.60, 55.0)):
         model = humanoid(height, mass)
@@ -31,6 +32,7 @@ def test_mass_and_height_are_those_of_the_arguments():
         np.testing.assert_allclose(heights[0] - heights[1], height, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_height_of_the_centre_of_mass(model):
     """About 56 per cent of the stature (Winter, chapter 4), and in the plane of symmetry."""
     q = neutral(model)

@@ -58,6 +58,7 @@ def test_four_bar_satisfies_freudensteins_equation():
         np.testing.assert_allclose(k1 * np.cos(psi) - k2 * np.cos(phi) + k3, np.cos(phi - psi), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_slider_position_of_the_slider_crank():
     r, l, start = 0.2, 0.5, 1.0
     place = PoseOracle(robots.slider_crank((r, l), crank=start))
@@ -111,6 +112,7 @@ def test_n_four_bar_motion_agrees_with_the_benchmark():
     np.testing.assert_allclose(velocity, [1.4230514702, -0.4948688455], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_bricard_agrees_with_the_benchmark():
     model = robots.bricard()
     place = PoseOracle(model)
@@ -128,6 +130,7 @@ def test_bricard_agrees_with_the_benchmark():
     assert place.rank(np.zeros(5)) == place.rank(q) == 4
 
 
+@pytest.mark.slow
 def test_delta_platform_is_one_rod_length_from_all_elbows():
     """For all arm angles."""
     model = robots.delta()

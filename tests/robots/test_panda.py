@@ -64,6 +64,7 @@ def test_wrist_of_the_extended_arm(model):
     np.testing.assert_allclose(reach, np.hypot(0.316, 0.0825) + np.hypot(0.384, 0.0825), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_mass_matrix_is_positive_definite_within_the_limits(model):
     rng = np.random.default_rng(0)
     lower, upper = np.asarray(model.limits.lower), np.asarray(model.limits.upper)
@@ -73,6 +74,7 @@ def test_mass_matrix_is_positive_definite_within_the_limits(model):
         assert np.linalg.eigvalsh(m).min() > 1e-3
 
 
+@pytest.mark.slow
 def test_gravity_torques_of_the_ready_pose(model):
     """Largest at joint 4, zero at the first joint, and all far below the limits."""
     ready = jnp.array([0, -np.pi / 4, 0, -3 * np.pi / 4, 0, np.pi / 2, np.pi / 4])

@@ -38,6 +38,7 @@ def _double_pendulum(lengths, masses, q, v):
     return mass, np.array([-h * v[1] * (2 * v[0] + v[1]), h * v[0] ** 2]) + gravity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_double_pendulum_agrees_with_the_closed_form(seed):
     rng = np.random.default_rng(seed)
@@ -56,6 +57,7 @@ def test_frames_of_the_double_pendulum_are_at_its_masses():
     np.testing.assert_allclose(frame_pose(model, q, "tip").translation, [-0.5, 0, -0.8], atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_acrobot_agrees_with_the_closed_form(seed):
     rng = np.random.default_rng(seed)
@@ -80,6 +82,7 @@ def test_acrobot_has_the_inertias_of_spong():
     assert [drive.joint for drive in model.actuators] == ["elbow"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_cart_pole_agrees_with_the_closed_form(seed):
     rng = np.random.default_rng(seed)
@@ -101,6 +104,7 @@ def test_direction_and_limits_of_the_cart_pole():
     np.testing.assert_array_equal(model.actuators[0].range, [-20, 20])
 
 
+@pytest.mark.slow
 def test_a_planar_chain_stays_in_its_plane():
     q = jnp.asarray(np.random.default_rng(0).standard_normal(17))
     angles = np.cumsum(np.asarray(q))
@@ -119,6 +123,7 @@ def test_chain_hangs_vertically_at_zero(n):
     np.testing.assert_allclose(rnea(model, q, zero, zero), zero, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_one_link_of_a_chain_is_a_compound_pendulum():
     length, mass, radius = 0.4, 2.0, 0.05
     expected = mass * (3 * radius**2 + length**2) / 12 + mass * length**2 / 4

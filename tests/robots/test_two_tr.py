@@ -37,6 +37,7 @@ def _acceleration_energy(v, a, q, turning):
     return sum(lines)
 
 
+@pytest.mark.slow
 def test_jacobian_agrees_with_equation_36(model):
     """Columns of `J` in frame {0}, angular half first; the end frame {3} is on the axis of joint 3."""
     expected = np.zeros((6, 3))
@@ -45,12 +46,14 @@ def test_jacobian_agrees_with_equation_36(model):
     np.testing.assert_allclose(jacobian(model, q, "tool", reference=WORLD_ALIGNED), expected, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_velocity_agrees_with_equation_37(model):
     q, v, _ = _state(1)
     got = frame_velocity(model, jnp.asarray(q), jnp.asarray(v), "tool", reference=WORLD_ALIGNED)
     np.testing.assert_allclose(got, [0, 0, v[2], v[0], 0, v[1]], atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_forces_agree_with_equation_40(model, seed):
     q, v, a = _state(seed)
@@ -64,6 +67,7 @@ def test_forces_agree_with_equation_40(model, seed):
     np.testing.assert_allclose(rnea(model, *map(jnp.asarray, (q, v, a))), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_forces_are_derivatives_of_the_acceleration_energy(model):
     """Equation 39 with gravity; equation 38 as printed, without a_3 in its second line, is wrong."""
     q, v, a = _state(4)

@@ -18,6 +18,7 @@ from jaxdyn.simulation import Feedback, System, simulate, simulate_batch
 TS = jnp.linspace(0, 0.5, 3)
 
 
+@pytest.mark.slow
 def test_one_trace_per_shape():
     traces = []
 

@@ -167,7 +167,7 @@ def test_parquet_without_pyarrow_names_the_extra_to_install(tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_csv_of_a_simulated_trajectory(tmp_path):
     m = jd.robots.pendulum()
     tr = jd.simulate(m, jnp.array([1.0]), jnp.zeros(1), jnp.linspace(0, 0.2, 3), dt=0.1, solver=SemiImplicitEuler())

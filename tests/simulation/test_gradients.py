@@ -121,7 +121,7 @@ def undriven_system(system):
     )
 
 
-@pytest.mark.slow("variational")
+@pytest.mark.slow("semi-implicit")
 @pytest.mark.parametrize(
     "solver",
     [diffrax.Heun(), SemiImplicitEuler(), Variational(), CanonicalMomenta(diffrax.Heun())],
@@ -211,7 +211,7 @@ MEMORY = r"""
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's account of a process's memory")
 def test_gradient_through_ten_thousand_steps_fits_in_a_gigabyte():
     run = subprocess.run([sys.executable, "-c", textwrap.dedent(MEMORY)], capture_output=True, text=True, timeout=900)
@@ -228,7 +228,7 @@ def test_memory_grows_with_the_square_root_of_the_horizon():
     assert (141 - 13) * state < many - few < 9_900 * state  # at least the checkpoints, and less than all states
 
 
-@pytest.mark.slow("5")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("checkpoints", [5, 15])
 def test_times_at_the_ends_of_steps_keep_their_cotangents(checkpoints):
     """The reverse pass rounds the ends of steps differently, which would lose whole rows of the result."""

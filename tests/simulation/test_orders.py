@@ -73,7 +73,7 @@ def spin(solver, dt, ts=TS):
     return simulate(top(), *state(top()), ts, dt=dt, solver=solver, max_steps=100_100)
 
 
-@pytest.mark.slow("semi-implicit", "variational", "tsit5")
+@pytest.mark.slow("semi-implicit", "tsit5")
 @pytest.mark.parametrize(("solver", "steps", "order"), SOLVERS)
 def test_order_on_manifolds(solver, steps, order):
     exact = spin(diffrax.Tsit5(), 1e-3)
@@ -105,7 +105,7 @@ def test_variational_solver_conserves_momentum_and_bounds_the_energy_error():
     assert error.max() < 0.05 and error[-100:].max() < 2 * error[1:101].max()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [2, 4])
 def test_energy_drift_of_chains_is_of_fifth_order(n):
     m = jd.robots.chain(n, length=0.5, mass=0.5)

@@ -108,6 +108,7 @@ def test_sums_of_bodies_follow_the_parallel_axis_theorem():
     np.testing.assert_allclose(pair.inertia, reduced * 0.25 * np.diag([1.0, 1, 0]), atol=1e-15)
 
 
+@pytest.mark.slow
 def test_the_sum_of_massless_bodies_and_its_gradient_are_finite():
     massless = point_mass(0.0)
     total = massless + massless
@@ -172,6 +173,7 @@ def test_gradients_of_principal_axes_of_bodies_of_revolution():
         assert np.isfinite(by_axis).all()
 
 
+@pytest.mark.slow
 def test_derivative_of_principal_axes_of_distinct_moments():
     """The tangent of `R diag(moments) R^T` is the tangent of the inertia."""
     turn = np.asarray(rpy_to_matrix(jnp.array([0.3, -0.4, 0.5])))

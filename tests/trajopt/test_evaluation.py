@@ -54,6 +54,7 @@ def test_weights_of_both_intervals_are_added_at_shared_nodes(shared, start):
         assert at_start is None and at_end is not None
 
 
+@pytest.mark.slow
 def test_explicit_points_must_not_depend_on_values(monkeypatch):
     """The midpoint states of compressed Hermite-Simpson depend on the rates at the nodes."""
     program = Program(push(), HermiteSimpson(separated=False), jnp.linspace(0, 1, 3))

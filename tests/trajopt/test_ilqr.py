@@ -235,7 +235,7 @@ def test_gaps_of_a_light_joint_with_friction_close():
     np.testing.assert_allclose(x, found.x[-1], atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_derivative_of_the_optimum():
     cost = lambda g, limit: to.ilqr(swing_up(g, limit), intervals=60, tolerance=1e-9).cost
     by_gravity, by_limit = jax.grad(cost, (0, 1))(9.81, 5.0)

@@ -28,6 +28,7 @@ def _decay(t, x, u, p):
     return -x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transcription", [Trapezoidal(), HermiteSimpson()], ids=("trapezoid", "simpson"))
 def test_errors_decrease_with_the_order_of_the_transcription(transcription):
     """`xdot = -x`, whose discrete motions are powers of a rational function of the step."""

@@ -70,7 +70,7 @@ def test_multi_start_finds_shorter_path(found):
     assert np.unique(np.round(np.asarray(found.cost)[solved], 4)).size == 2  # one path or the other
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_obstacle_avoidance_agrees_with_ilqr(found):
     direct, other = found.best, ilqr(past(), intervals=N).checked()
     np.testing.assert_allclose(other.cost, direct.cost, rtol=1e-5)

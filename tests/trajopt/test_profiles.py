@@ -18,6 +18,7 @@ def sampled(profile):
     return t, *jax.vmap(profile)(t)
 
 
+@pytest.mark.slow
 def test_quintic_satisfies_all_six_boundary_conditions():
     ends = jnp.asarray(np.random.default_rng(0).normal(size=(6, 3)))
     q0, q1, v0, v1, a0, a1 = ends
@@ -27,6 +28,7 @@ def test_quintic_satisfies_all_six_boundary_conditions():
         np.testing.assert_allclose(ours, exact(np.asarray(t), order), atol=1e-11)
 
 
+@pytest.mark.slow
 def test_quintic_of_least_duration_reaches_a_limit():
     profile = quintic(Q0, Q1, quintic_duration(Q0, Q1, VELOCITY, ACCELERATION))
     _, _, v, a = sampled(profile)

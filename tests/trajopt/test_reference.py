@@ -43,7 +43,7 @@ def test_two_link_arm_on_meshes_that_follow_it():
     assert f"{float(found.cost):.4f}" == "2.9823"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_robot_arm_of_cops():
     found = solve(robot_arm(), intervals=200).checked()
     assert f"{float(found.cost):.4f}" == "9.1409"

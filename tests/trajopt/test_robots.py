@@ -26,7 +26,8 @@ def _arm():
     return robots.arm_problem(model, True), robots.arm_of_casadi(model, True)
 
 
-@pytest.mark.parametrize("make", [_biped, pytest.param(_arm, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [_biped, _arm])
 def test_dynamics_agree_with_independent_derivation(make):
     problem, (field, rows, ends) = make()
     x, u = _states(problem)

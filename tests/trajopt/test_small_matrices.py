@@ -16,6 +16,7 @@ def matrices():
     return np.random.default_rng(3).normal(size=(COUNT, N, N))
 
 
+@pytest.mark.slow
 def test_inverse_and_its_derivative(matrices):
     a, da = jnp.asarray(matrices), jnp.asarray(matrices[::-1])
     found, slope = jax.jit(jax.vmap(lambda a, da: jax.jvp(inverse, (a,), (da,))))(a, da)
@@ -25,12 +26,14 @@ def test_inverse_and_its_derivative(matrices):
     np.testing.assert_allclose(slope, expected, rtol=1e-7, atol=1e-10 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 def test_inverse_pivots_around_zero_diagonal():
     a = jnp.array([[0.0, 2.0], [4.0, 0.0]])
     np.testing.assert_allclose(inverse(a), [[0, 0.25], [0.5, 0]], atol=1e-16)
     assert not np.isfinite(inverse(jnp.ones((2, 2)))).all()
 
 
+@pytest.mark.slow
 def test_number_of_negative_eigenvalues(matrices):
     a = matrices + matrices.swapaxes(1, 2)
     a[: COUNT // 2, : N // 2, : N // 2] = 0  # as in a KKT matrix
