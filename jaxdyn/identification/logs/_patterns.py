@@ -6,21 +6,24 @@ sequence, the sum over alternatives, the number of lengths of a repeat. An expre
 refused; three repeats such as `.+` and a few alternatives are below it and take milliseconds.
 """
 
+import importlib
 import re
-import re._constants as codes  # pyright: ignore[reportMissingImports]
-import re._parser as parser  # pyright: ignore[reportMissingImports]
 from dataclasses import dataclass
 from typing import Any
 
 from jaxdyn._errors import ModelError
 from jaxdyn.identification.logs._table import LogError
 
+#: the parser of Python's expressions, which has no type stubs
+_CODES: Any = importlib.import_module("re._constants")
+_PARSER: Any = importlib.import_module("re._parser")
+
 #: the longest name that is matched, in characters
 MAX_NAME = 256
 _MAX_WAYS = 4 * MAX_NAME**3
 #: up to here the steps grow with the length of a name: one repeat and a few alternatives
 _LINEAR_WAYS = 4 * MAX_NAME
-_REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
+_REPEATS = (_CODES.MAX_REPEAT, _CODES.MIN_REPEAT, _CODES.POSSESSIVE_REPEAT)
 _PLACEHOLDERS = {"{joint}": "(?P<joint>.+)", "{index}": r"(?P<index>\d+)", "{number}": r"(?P<number>\d+)"}
 
 
@@ -76,7 +79,7 @@ def _to_regex(pattern: str) -> str:
 
 def _compile(text: str, what: str, starts: int = 1) -> BoundedPattern:
     try:
-        compiled, ways = re.compile(text), starts * _ways(parser.parse(text))
+        compiled, ways = re.compile(text), starts * _ways(_PARSER.parse(text))
     except (re.error, OverflowError, RecursionError) as error:  # the last two for huge counts and many groups
         raise ModelError(f"{what} {text[:80]!r} is not a valid regular expression ({error}); correct it") from None
     if ways > _MAX_WAYS:
@@ -99,15 +102,15 @@ def _ways(items: Any) -> int:
 def _ways_of_item(code: Any, value: Any) -> int:
     if code in _REPEATS:
         return _ways_of_repeat(*value)
-    if code is codes.SUBPATTERN:
+    if code is _CODES.SUBPATTERN:
         return _ways(value[3])
-    if code is codes.BRANCH:
+    if code is _CODES.BRANCH:
         return sum(map(_ways, value[1]))
-    if code in (codes.ASSERT, codes.ASSERT_NOT):
+    if code in (_CODES.ASSERT, _CODES.ASSERT_NOT):
         return _ways(value[1])
-    if code is codes.ATOMIC_GROUP:
+    if code is _CODES.ATOMIC_GROUP:
         return _ways(value)
-    if code is codes.GROUPREF_EXISTS:
+    if code is _CODES.GROUPREF_EXISTS:
         return _ways(value[1]) + _ways(value[2] or ())
     return 1  # a character, a set of characters, a position, or a reference to a group
 
