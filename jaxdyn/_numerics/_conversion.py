@@ -5,6 +5,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import PyTree
 
 
@@ -12,6 +13,11 @@ def as_float(x: PyTree) -> jax.Array:
     """Returns `x` as a floating-point array; integers are converted to the default precision."""
     x = jnp.asarray(x)
     return x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(jnp.result_type(float))
+
+
+def floats_as_arrays(tree: PyTree, dtype: DTypeLike) -> PyTree:
+    """Returns the tree with its Python floats as arrays, so that programs with new values are not compiled again."""
+    return jax.tree.map(lambda x: jnp.asarray(x, dtype) if isinstance(x, float) else x, tree)
 
 
 class Function(eqx.Module):

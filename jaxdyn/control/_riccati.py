@@ -112,12 +112,20 @@ def _solution_jvp(prepare, equation, primals, tangents):
     return p, _symmetrise(_solve_matrix_equation(linear_map, -change))
 
 
+def _continuous_gain(p, a, b, r):
+    return jnp.linalg.solve(r, b.T @ p)
+
+
+def _discrete_gain(p, a, b, r):
+    return jnp.linalg.solve(r + b.T @ p @ b, b.T @ p @ a)
+
+
 def _identity(a, g, h):
     return a, g, h
 
 
+@eqx.filter_jit  # a loop outside of a compiled function is compiled at every call
 def _solve_riccati(prepare, equation, a, b, q, r, gain) -> Riccati:
-    a, b, q, r = (jnp.asarray(x) for x in (a, b, q, r))
     q, r = _symmetrise(q), _symmetrise(r)
     factor = jnp.linalg.cholesky(r)
     valid = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in (a, b, q, factor)]))
@@ -148,9 +156,8 @@ def continuous_riccati(
     Differentiable with respect to all arguments, by a Lyapunov equation of the closed loop. Anderson and Moore 1990,
     section 3.1.
     """
-    return _solve_riccati(
-        _cayley_transform, _continuous_equation, a, b, q, r, lambda p, a, b, r: jnp.linalg.solve(r, b.T @ p)
-    )
+    given = (jnp.asarray(x) for x in (a, b, q, r))
+    return _solve_riccati(_cayley_transform, _continuous_equation, *given, _continuous_gain)
 
 
 def discrete_riccati(
@@ -161,8 +168,8 @@ def discrete_riccati(
     `u = -K x` with `K = (R + B^T P B)^-1 B^T P A` minimises the sum of `x^T Q x + u^T R u`. Differentiable with respect
     to all arguments, by a Stein equation of the closed loop. Anderson and Moore 1990, section 2.4.
     """
-    gain = lambda p, a, b, r: jnp.linalg.solve(r + b.T @ p @ b, b.T @ p @ a)
-    return _solve_riccati(_identity, _discrete_equation, a, b, q, r, gain)
+    given = (jnp.asarray(x) for x in (a, b, q, r))
+    return _solve_riccati(_identity, _discrete_equation, *given, _discrete_gain)
 
 
 def riccati_along(
@@ -178,6 +185,11 @@ def riccati_along(
     Returns P and K at the `times` (s). Between rows A and B are constant at their mean, for which `P = Y X^-1` with
     `(X; Y) = exp(h [[-A, G], [Q, A^T]]) (1; P_next)` is exact: of second order in the intervals, and stable for any.
     """
+    return _integrate_riccati(*(jnp.asarray(x) for x in (times, a, b, q, r, final)))
+
+
+@jax.jit  # a loop outside of a compiled function is compiled at every call
+def _integrate_riccati(times, a, b, q, r, final):
     mean = lambda x: (x[1:] + x[:-1]) / 2
     n = a.shape[-1]
     gains = jnp.linalg.solve(r, jnp.swapaxes(b, -1, -2))

@@ -35,9 +35,9 @@ def initialize(
 
     If the three are given, the processes meet over TCP before JAX connects them, and all of them must call this
     function. Raises `JaxdynError` if only some of the three are given, for an invalid address or number, if process 0
-    cannot listen, if the others do not come in time, and if the processes disagree on their number. Without the
-    three, JAX ends a process that finds no partner by SIGABRT; so it does later with a process whose partner died,
-    which `run_supervised` makes an exception.
+    cannot listen, if the others do not come in time, and if the processes disagree on their number. JAX ends this
+    process by SIGABRT, which cannot be caught, if a partner is lost after the meeting, and under a launcher, where
+    there is no meeting, if one never comes: call this function inside of `run_supervised` to make that an exception.
     """
     check_not_forked()
     given = (coordinator, num_processes, process_id)

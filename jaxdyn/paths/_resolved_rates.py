@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ShapeError, check_shape
+from jaxdyn._numerics import as_function
 from jaxdyn._types import Array, Float, Int, Scalar
 from jaxdyn.kinematics import (
     WORLD_ALIGNED,
@@ -147,9 +148,15 @@ def follow_frame(
     `a = J^# (dV/dt + gain de/dt - dJ/dt v)`. Other arguments are those of `resolved_rates`.
     """
     (q0,) = check_state(model, q0=q0)
-    chosen = jnp.eye(6, dtype=q0.dtype) if rows is None else rows
+    chosen = jnp.eye(6, dtype=q0.dtype) if rows is None else jnp.asarray(rows)
+    gain, tolerance, damping = (jnp.asarray(x, q0.dtype) for x in (gain, tolerance, damping))
+    options = {"inverse": as_function(inverse), "tolerance": tolerance, "damping": damping}
+    return _follow(model, name, as_function(path), q0, jnp.asarray(times), chosen, gain, options)
 
-    solve = partial(resolved_rates, rows=chosen, inverse=inverse, tolerance=tolerance, damping=damping)
+
+@eqx.filter_jit  # a loop outside of a compiled function is compiled at every call
+def _follow(model: Model, name: str, path, q0, times, chosen, gain, options) -> FrameTrajectory:
+    solve = partial(resolved_rates, rows=chosen, **options)
 
     def pose_deviation(t, q):
         return pose_error(frame_pose(model, q, name), desired_frame_motion(path, t).pose)

@@ -1,68 +1,52 @@
-"""Eager calls compile once: a second call with arguments of the same shapes compiles nothing.
+"""Eager calls compile once: a second call with other numbers of the same shapes compiles nothing.
 
-Loops outside of compiled functions are compiled at every call, which takes seconds and memory that is not released.
+Loops outside of compiled functions are compiled at every call, and Python numbers in their arguments for each value,
+which takes seconds and memory that is not released.
 """
 
 import jax
 import jax.numpy as jnp
 import pytest
 
-import jaxdyn as jd
-from jaxdyn import formulations, paths
-from jaxdyn.simulation import simulate_batch
-
-from ._calls import MODEL, VALUES, public_functions, valid_arguments
+from ._calls import public_functions, valid_arguments
+from ._eager_calls import LONG, QUICK, SLOW, renumber
 
 _EVENTS: list[str] = []
 jax.monitoring.register_event_duration_secs_listener(lambda event, duration, **_: _EVENTS.append(event))
 _COMPILATION = "/jax/core/compile/backend_compile_duration"
+#: entry points that run a loop
+_LOOPS = ("inverse_kinematics", "assemble", "simulate", "integrate_fixed_steps")
 
 
 def count_compilations(call) -> int:
     """Number of compilations of a call."""
     _EVENTS.clear()
-    jax.block_until_ready(jax.tree.leaves(call()))
+    jax.block_until_ready([x for x in jax.tree.leaves(call()) if isinstance(x, jax.Array)])
     return _EVENTS.count(_COMPILATION)
 
 
-def _batch():
-    start = VALUES["q0"][None], VALUES["v0"][None]
-    return simulate_batch(MODEL, *start, VALUES["ts"], dt=0.01)
+def _check(call):
+    call(0)
+    assert count_compilations(lambda: call(1)) == 0
 
 
-def _gradient():
-    return jax.grad(lambda m: jd.rnea(m, VALUES["q"], VALUES["v"], VALUES["a"]).sum(), allow_int=True)(MODEL)
+@pytest.mark.parametrize("name", QUICK)
+def test_second_quick_call_compiles_nothing(name):
+    _check(QUICK[name])
 
 
-def _follow():
-    arm = jd.robots.double_pendulum()
-    return paths.resolved_rates(arm, jnp.array([0.3, 0.4]), arm.link_names[-1], jnp.zeros(6))
-
-
-#: calls that need arguments of their own
-_CALLS = {
-    "simulate_batch": _batch,
-    "gradient of rnea": _gradient,
-    "resolved_rates": _follow,
-    "Lagrange": lambda: formulations.Lagrange().inverse_dynamics(
-        jd.robots.double_pendulum(), jnp.ones(2), jnp.ones(2), jnp.ones(2)
-    ),
-    "reading": lambda: jd.parse_urdf("<robot name='r'><link name='a'/></robot>"),
-}
-#: entry points that run a loop: one that searches, one over time
-_LOOPS = ("inverse_kinematics", "simulate")
+@pytest.mark.slow(*SLOW)
+@pytest.mark.parametrize("name", [*SLOW, *LONG])
+def test_second_call_of_an_entry_point_compiles_nothing(name):
+    _check((SLOW | LONG)[name])
 
 
 @pytest.mark.slow(*_LOOPS)
-@pytest.mark.parametrize("name", [*public_functions(), *_CALLS])
-def test_second_eager_call_compiles_nothing(name):
-    call = _CALLS.get(name)
-    if call is None:
-        function = public_functions()[name]
-        arguments = valid_arguments(function)
-        call = lambda: function(**arguments)
-    call()
-    assert count_compilations(call) == 0
+@pytest.mark.parametrize("name", public_functions())
+def test_second_call_of_a_function_of_a_model_compiles_nothing(name):
+    function = public_functions()[name]
+    arguments = valid_arguments(function)
+    _check(lambda k: function(**renumber(arguments, k)))
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 import time
 import warnings
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from jaxdyn import JaxdynError
 from jaxdyn.distributed import device_mesh, gather, initialize, run_supervised, shard
+from jaxdyn.distributed._rendezvous import meet, parse_address
 
 
 def initialize_alone(address: str, index: str) -> dict:
@@ -42,6 +44,31 @@ def supervise(address: str, index: str) -> dict:
     """A supervised process whose partner dies."""
     try:
         run_supervised(sum_forever, address, int(index), timeout=80)
+    except JaxdynError as error:
+        return {"error": str(error)}
+    return {}
+
+
+def connect_launched():
+    """The second of two processes that a launcher started; the first one never comes."""
+    os.environ |= {"SLURM_JOB_ID": "123", "SLURM_NTASKS": "2", "SLURM_PROCID": "1", "SLURM_LOCALID": "0"}
+    os.environ |= {"SLURM_STEP_NODELIST": "localhost", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "1"}
+    initialize(initialization_timeout=3)
+
+
+def connect_alone(address: str):
+    """A process whose partner comes to the meeting only."""
+    initialize(address, 2, 1, initialization_timeout=3)
+
+
+def supervise_lost(address: str, partner: str) -> dict:
+    """A supervised process whose partner is lost where JAX connects, which JAX answers by SIGABRT."""
+    call = (connect_launched,) if partner == "launched" else (connect_alone, address)
+    if partner == "met":
+        at = parse_address(address, "coordinator")
+        threading.Thread(target=meet, args=(at, at, 2, 0, 60), daemon=True).start()
+    try:
+        run_supervised(*call, timeout=60)
     except JaxdynError as error:
         return {"error": str(error)}
     return {}

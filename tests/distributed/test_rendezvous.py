@@ -204,6 +204,17 @@ def test_a_killed_partner_is_an_exception_of_a_supervised_function(victim, how):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("partner", ["launched", "met"])
+def test_a_partner_lost_while_jax_connects_is_an_exception_of_a_supervised_function(partner):
+    worker = start("supervise_lost", f"127.0.0.1:{free_port()}", partner)
+    out, err = worker.communicate(timeout=90)
+    assert worker.returncode == 0, err
+    assert (
+        "ended by the signal SIGABRT; another process of the computation" in json.loads(out.splitlines()[-1])["error"]
+    )
+
+
+@pytest.mark.slow
 def test_a_forked_child_raises_instead_of_hanging():
     child = start("fork")
     out, err = child.communicate(timeout=60)

@@ -54,14 +54,20 @@ def test_batch_lowers():
     assert _lower(f, args).platforms == PLATFORMS
 
 
-# upper bounds of what one inverse dynamics of the 7-joint arm is on a GPU: each loop is a round of kernel
-# launches a link, each operation outside of loops at most one
+# Upper bounds of one inverse dynamics of the 7-joint arm on a GPU: each loop is a round of kernel launches a link, each
+# arithmetic operation outside of loops at most one kernel. With JAX 0.9.0 and 0.10.2 the arithmetic is the same, 656
+# operations; those that only move data are 549 and 366, because indexing is lowered differently.
 MOST_LOOPS = 2
-MOST_OPERATIONS = 1200
+MOST_ARITHMETIC = 700
+MOVES = {"broadcast_in_dim", "concatenate", "constant", "convert", "dynamic_slice", "dynamic_update_slice", "gather"}
+MOVES |= {"iota", "pad", "reshape", "return", "reverse", "scatter", "slice", "transpose"}
 
 
 def test_size_of_inverse_dynamics_on_a_gpu():
     args = (model("arm"), *state("arm"))
     count = _operations(_lower(FUNCTIONS["rnea"], args, ["cuda"]))
+    moves = sum(count[name] for name in MOVES)
     assert count["while"] <= MOST_LOOPS
-    assert count.total() <= MOST_OPERATIONS
+    assert count["multiply"] > 100  # the operations are found
+    assert count.total() - moves <= MOST_ARITHMETIC
+    assert moves <= MOST_ARITHMETIC

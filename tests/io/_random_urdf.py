@@ -6,6 +6,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+ALONG_AXIS = KINDS[:3]
 NUMBERS = ("0", "-0", "1", "-1", "0.1", "-2.5", "1e-3", "-1.5E+0", "3.", ".5", "1e-12", "12.3456789", "+0.25")
 
 
@@ -65,10 +66,11 @@ def random_robot(rng: random.Random) -> ET.Element:
         _origin(joint, rng)
         ET.SubElement(joint, "parent", link=f"link{rng.randrange(k)}")
         ET.SubElement(joint, "child", link=f"link{k}")
-        if kind in ("revolute", "continuous", "prismatic"):
+        if kind in ALONG_AXIS:
             _add_motion(joint, kind, rng)
         if kind == "planar":
             ET.SubElement(joint, "axis", xyz="0 0 1")
+    _add_mimics(robot, rng)
     children = list(robot)
     rng.shuffle(children)
     robot[:] = children
@@ -86,6 +88,21 @@ def _add_motion(joint: ET.Element, kind: str, rng: random.Random):
         given = {"damping": _positive(rng), "friction": _positive(rng)}
         given = {k: v for k, v in given.items() if rng.random() < 0.8}
         ET.SubElement(joint, "dynamics", given or {"damping": "0.5"})
+
+
+def _add_mimics(robot: ET.Element, rng: random.Random):
+    """Some joints mimic another one, in the tree above, below or beside them; in chains, without cycles."""
+    joints = [joint for joint in robot.findall("joint") if joint.get("type") in ALONG_AXIS]
+    rng.shuffle(joints)
+    sources, has_chains = joints[:1], rng.random() < 0.3
+    for joint in joints[1:]:
+        follows = rng.random() < 0.4
+        if follows:
+            given = {"multiplier": _number(rng), "offset": _number(rng)}
+            given = {key: value for key, value in given.items() if rng.random() < 0.8}
+            ET.SubElement(joint, "mimic", given, joint=rng.choice(sources).get("name", ""))
+        if has_chains or not follows:
+            sources.append(joint)
 
 
 def _on(path: str, change: Callable[[ET.Element, random.Random], bool | None]):
@@ -143,6 +160,21 @@ def _empty_dynamics(joint: ET.Element, rng: random.Random):
     ET.SubElement(joint, "dynamics")
 
 
+def _mimic_other_kind(robot: ET.Element, rng: random.Random) -> bool:
+    """A mimic of a joint that has no single coordinate."""
+    mimics, others = robot.findall("joint/mimic"), [j for j in robot.findall("joint") if j.get("type") in KINDS[3:]]
+    if mimics and others:
+        rng.choice(mimics).set("joint", rng.choice(others).get("name", ""))
+    return bool(mimics and others)
+
+
+def _mimic_of_itself(joint: ET.Element, rng: random.Random) -> bool:
+    mimic = joint.find("mimic")
+    if mimic is not None:
+        mimic.set("joint", joint.get("name", ""))
+    return mimic is not None
+
+
 _URDFDOM = "urdfdom takes the element for absent"
 _LIMITED = "joint[@type='revolute']"
 ODDITIES: dict[str, Oddity] = {
@@ -197,6 +229,15 @@ ODDITIES: dict[str, Oddity] = {
     "negative mass": Oddity(_set("link/inertial/mass", "value", "-2"), "jaxdyn refuses", "no body has it"),
     "zero axis": Oddity(_set(f"{_LIMITED}/axis", "xyz", "0 0 0"), "jaxdyn refuses", "the direction is unknown"),
     "vector of two": Oddity(_set("link/inertial/origin", "xyz", "1 2", "1 2 3 4"), "jaxdyn refuses", _URDFDOM),
+    "mimic of nobody": Oddity(_set("joint/mimic", "joint", "nobody"), "same"),
+    "mimic of a joint of another kind": Oddity(_mimic_other_kind, "same"),
+    "mimicking joint of another kind": Oddity(
+        _on("joint[@type='fixed']", lambda joint, rng: ET.SubElement(joint, "mimic", joint="joint1") is not None),
+        "same",
+    ),
+    "mimic of itself": Oddity(_on("joint[mimic]", _mimic_of_itself), "jaxdyn refuses", "a cycle"),
+    "mimic without a source": Oddity(_unset("joint/mimic", "joint"), "both refuse"),
+    "multiplier not a number": Oddity(_set("joint/mimic", "multiplier", "x", "1 m", "", "nan", "inf"), "both refuse"),
     "negative effort": Oddity(_set(f"{_LIMITED}/limit", "effort", "-1"), "both refuse"),
 }
 

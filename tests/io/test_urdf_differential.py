@@ -1,5 +1,7 @@
 """Random URDF texts, read by jaxdyn and by Pinocchio: equal models, or a documented difference."""
 
+import itertools
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -7,7 +9,16 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.joints import Continuous, Fixed, Free, Planar, Prismatic, Revolute
 
+from ._pinocchio import pin_urdf, quantities, some_state
 from ._random_urdf import ODDITIES, random_case
+from ._urdf_mimics import (
+    are_equal,
+    has_reduced_mass_matrix,
+    mimicking_model,
+    native_relations,
+    relations_in,
+    relations_of,
+)
 
 CHUNKS = 40
 CHUNK = 500
@@ -76,8 +87,9 @@ def _differences(model: jd.Model, theirs) -> list[str]:
     if set(ours.joints) != set(names[1:]):
         return [f"joints {sorted(ours.joints)} and {sorted(names[1:])}"]
     nq = sum({Continuous: 2, Planar: 4}.get(type(j), j.nq) for j in ours.joints.values())  # Pinocchio's cosine and sine
-    if (nq, model.nv) != (theirs.nq, theirs.nv):
-        found.append(f"sizes {(nq, model.nv)} and {(theirs.nq, theirs.nv)}")
+    nv = model.nv + len(model.topology.mimics)  # Pinocchio's joints are independent
+    if (nq, nv) != (theirs.nq, theirs.nv):
+        found.append(f"sizes {(nq, nv)} and {(theirs.nq, theirs.nv)}")
     for k, name in enumerate(names[1:], 1):
         owner, pose = ours.placements[name]
         if owner != names[theirs.parents[k]] or not _close(pose, theirs.jointPlacements[k].homogeneous):
@@ -99,6 +111,8 @@ def _joint_differences(model: jd.Model, joint, other, name: str, theirs) -> list
     column = columns[:, other.idx_v]  # linear half first
     if not _close(joint.subspace(np.zeros(1))[:, 0], np.r_[column[3:], column[:3]]):
         found.append(f"axis of {name}")
+    if name in relations_of(model):
+        return found  # limits and friction are those of the source
     dof, limits, properties = other.idx_v, model.limits, model.properties
     for what, mine, their in (
         ("effort", limits.effort[view.v], theirs.upperEffortLimit[dof]),
@@ -112,6 +126,22 @@ def _joint_differences(model: jd.Model, joint, other, name: str, theirs) -> list
         lower, upper = theirs.lowerPositionLimit[other.idx_q], theirs.upperPositionLimit[other.idx_q]
         if not (_close(limits.lower[view.q], [lower]) and _close(limits.upper[view.q], [upper])):
             found.append(f"limits of {name}")
+    return found
+
+
+def _mimic_differences(model: jd.Model, independent, text: str, seed: int) -> list[str]:
+    """What differs between the joints that mimic others, in both models and in the text."""
+    relations = relations_of(model)
+    found = [] if are_equal(relations, relations_in(text)) else [f"mimics {relations} and {relations_in(text)}"]
+    mimicking = mimicking_model(text, independent)
+    if mimicking is None:
+        return found
+    if not are_equal(relations, native_relations(mimicking)):
+        return [*found, f"mimics {relations} and {native_relations(mimicking)} in Pinocchio"]
+    if model.nv != mimicking.nv:
+        found.append(f"sizes {model.nv} and {mimicking.nv} of mimicking joints")
+    if not has_reduced_mass_matrix(mimicking, independent, relations, seed):
+        found.append("mass matrix")
     return found
 
 
@@ -134,6 +164,7 @@ def _problem(seed: int) -> str | None:
     if any(refusals):
         return None
     differences = [x for x in _differences(ours, theirs) if x.split()[0] not in outcome]
+    differences += _mimic_differences(ours, theirs, text, seed)
     return f"seed {seed}, {oddity}: {', '.join(differences)}\n{text}" if differences else None
 
 
@@ -145,7 +176,33 @@ def _check(seeds):
 @pytest.mark.slow
 def test_random_urdf_as_in_pinocchio():
     _check(range(300))
+    both = [text for text, _ in map(random_case, range(300)) if _has_mimics_in_pinocchio(text)]
+    assert len(both) >= 15  # Pinocchio has fewer kinds of mimic joints
     assert {random_case(seed)[1] for seed in range(3000)} == {*ODDITIES, None}
+
+
+def _has_mimics_in_pinocchio(text: str) -> bool:
+    try:
+        return len(pin.buildModelFromXML(text, mimic=True).mimicking_joints) > 0
+    except ValueError:
+        return False
+
+
+def _seeds_with_mimics(count: int) -> list[int]:
+    """Seeds of robots without oddities, in which two joints or more mimic others."""
+    cases = ((seed, *random_case(seed)) for seed in itertools.count())
+    found = (seed for seed, text, oddity in cases if oddity is None and text.count("<mimic") > 1)
+    return list(itertools.islice(found, count))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", _seeds_with_mimics(8))
+def test_dynamics_of_random_mimic_joints_as_in_pinocchio(seed):
+    text = random_case(seed)[0]
+    model = jd.parse_urdf(text)
+    theirs, state = pin_urdf(model, text), some_state(model, seed)
+    for ours, other in zip(quantities(model, state[0], state[1]), theirs.quantities(*state), strict=True):
+        np.testing.assert_allclose(ours, other, rtol=0, atol=TOLERANCE * (1 + np.abs(other).max()))
 
 
 @pytest.mark.exhaustive

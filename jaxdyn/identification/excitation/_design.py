@@ -230,6 +230,12 @@ def _initial_motions(start, key, starts: int, middle, size, duration: float | in
         many = [eqx.combine(perturb(k), start) for k in range(starts)]
         many = [_with_duration(m, start.duration) for m in many]
         return jax.tree.map(lambda *x: jnp.stack([jnp.asarray(y) for y in x]), *many)
+    return _random_motions(start, keys, middle, size, duration, bounds)
+
+
+@eqx.filter_jit
+def _random_motions(start, keys, middle, size, duration: float | int, bounds: MotionLimits):
+    """Motions by `start`, scaled down to the limits. The duration is static: functions of users may compare it."""
     times = jnp.linspace(0.0, 1.0, 101)
 
     def random_start(k):
@@ -240,7 +246,7 @@ def _initial_motions(start, key, starts: int, middle, size, duration: float | in
         reach = jnp.max(jnp.max(jnp.abs(q - middle), axis=0) / size)
         return motion.scaled(1 / jnp.maximum(jnp.maximum(ratio, reach), 1.0))
 
-    return eqx.filter_jit(jax.vmap(random_start))(keys)
+    return jax.vmap(random_start)(keys)
 
 
 def _free_leaves(motion):

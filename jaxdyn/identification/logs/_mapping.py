@@ -1,6 +1,5 @@
 """The mapping of log columns to joint coordinates, and their conversion to SI units at the joints."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,6 +8,7 @@ import numpy as np
 
 from jaxdyn._errors import ModelError, format_names
 from jaxdyn.identification.logs._log import Channel
+from jaxdyn.identification.logs._patterns import compile_column_pattern, compile_table_pattern
 from jaxdyn.identification.logs._table import LogError, Table
 from jaxdyn.identification.logs._units import conversion_factor
 from jaxdyn.model import Model
@@ -190,39 +190,11 @@ def all_column_names(tables: Sequence[Table]) -> list[str]:
     return [column for table in tables for column in (*table.columns, *table.refused)]
 
 
-def _to_regex(pattern: str) -> str:
-    """The regular expression of a pattern with placeholders; a pattern without placeholders is already one."""
-    pieces = re.split(r"(\{joint\}|\{index\}|\{number\})", pattern)
-    if len(pieces) == 1:
-        return pattern
-    groups = {"{joint}": "(?P<joint>.+)", "{index}": r"(?P<index>\d+)", "{number}": r"(?P<number>\d+)"}
-    return "".join(groups.get(piece) or re.escape(piece) for piece in pieces)
-
-
-def _compile(text: str, what: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:  # the last two for huge counts and many groups
-        raise ModelError(f"{what} {text[:80]!r} is not a valid regular expression ({error}); correct it") from None
-
-
 def check_source(source: Source):
     """Raises `ModelError` if the pattern or the table of a source is not a valid regular expression."""
-    _compile(source.table, "table")
+    compile_table_pattern(source.table)
     if isinstance(source.pattern, str):
-        _compile_pattern(source.pattern)
-
-
-def _compile_pattern(pattern: str) -> tuple[re.Pattern[str], str]:
-    """The regular expression of a pattern, and the name of the group that identifies the joint."""
-    expression = _compile(_to_regex(pattern), "pattern")
-    groups = expression.groupindex.keys() & {"joint", "index", "number"}
-    if len(groups) != 1:
-        raise ModelError(
-            f"pattern {pattern[:80]!r} does not identify the joint; add {{joint}}, {{index}} or {{number}}, or a named "
-            "group such as (?P<joint>.+)"
-        )
-    return expression, groups.pop()
+        compile_column_pattern(source.pattern)
 
 
 def _find_columns(tables, source: Source, joints, aliases, quantity: str, run: str) -> dict[int, tuple[int, str]]:
@@ -256,7 +228,8 @@ def _find_columns(tables, source: Source, joints, aliases, quantity: str, run: s
 
 
 def _matching_tables(tables, source: Source) -> list[tuple[int, Table]]:
-    return [(i, table) for i, table in enumerate(tables) if re.search(source.table, table.name)]
+    expression = compile_table_pattern(source.table)
+    return [(i, table) for i, table in enumerate(tables) if expression.is_in(table.name, "a table")]
 
 
 def _find_column(tables, source: Source, column: str, quantity: str, run: str) -> tuple[int, str]:
@@ -271,11 +244,11 @@ def _find_column(tables, source: Source, column: str, quantity: str, run: str) -
 
 
 def _match_pattern(tables, source, pattern, joints, aliases, quantity, run) -> dict[int, tuple[int, str]]:
-    expression, group = _compile_pattern(pattern)
+    expression, group = compile_column_pattern(pattern)
     places: dict[int, tuple[int, str]] = {}
     for i, table in _matching_tables(tables, source):
         for column in (*table.columns, *table.refused):
-            match = expression.fullmatch(column)
+            match = expression.match(column, table.name)
             text = None if match is None else match[group]  # the group may be in an alternative that did not match
             k = None if text is None else _coordinate_index(text, group, joints, aliases)
             if k is None:

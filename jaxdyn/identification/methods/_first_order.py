@@ -60,7 +60,8 @@ class FirstOrder(AbstractMethod):
         return solve_unconstrained(problem, prior, weights, tell, self._minimise, self.reweight, self.loss)
 
     def _minimise(self, cost: Cost, z: Array) -> tuple[Array, FitStatus, int, list[float]]:
-        z, costs, done, f, reduction = _descend(cost, z, self.optimiser, self.max_steps, self.rtol)
+        rtol = jnp.asarray(self.rtol, z.dtype)
+        z, costs, done, f, reduction = _descend(cost, z, self.optimiser, self.max_steps, rtol)
         costs = np.asarray(costs)
         history = [float(y) for y in costs[np.isfinite(costs)]]
         if not (history and np.isfinite(float(f)) and np.isfinite(float(reduction))):
@@ -72,7 +73,7 @@ class FirstOrder(AbstractMethod):
 
 @eqx.filter_jit
 def _descend(
-    cost: Cost, z: Array, optimiser: optax.GradientTransformation, max_steps: int, rtol: float
+    cost: Cost, z: Array, optimiser: optax.GradientTransformation, max_steps: int, rtol: Array
 ) -> tuple[Array, Array, Array, Array, Array]:
     """The best z, the costs, whether they ceased to fall, the cost at the best z, and the predicted reduction there.
 

@@ -80,11 +80,11 @@ class LevenbergMarquardt(AbstractMethod):
         return solve_unconstrained(problem, prior, weights, tell, self._minimise, self.reweight, self.loss)
 
     def _minimise(self, cost: Cost, z: Array) -> tuple[Array, FitStatus, int, list[float]]:
-        zs = z[None] + self._offsets(z)
+        zs, rtol = z[None] + self._offsets(z), jnp.asarray(self.rtol, z.dtype)
         if self.starts == 1:
-            end = minimise_damped(cost, zs[0], self.rtol, self.max_steps)
+            end = minimise_damped(cost, zs[0], rtol, self.max_steps)
         else:
-            ends = eqx.filter_vmap(lambda y: minimise_damped(cost, y, self.rtol, self.max_steps))(zs)
+            ends = eqx.filter_vmap(lambda y: minimise_damped(cost, y, rtol, self.max_steps))(zs)
             costs = np.asarray(ends.cost)
             best = int(np.argmin(np.where(np.isfinite(costs), costs, np.inf)))  # the first where none is finite
             end = jax.tree.map(lambda y: y[best], ends)
@@ -101,7 +101,7 @@ def _status(ended: Array) -> FitStatus:
 
 
 @eqx.filter_jit
-def minimise_damped(cost: Any, z: Array, rtol: float, max_steps: int) -> _State:
+def minimise_damped(cost: Any, z: Array, rtol: float | Array, max_steps: int) -> _State:
     """Steps `(A + mu diag A) dz = -g`, mu by the gain ratio (Nielsen 1999), until the predicted reduction is small.
 
     `cost.quadratic_model(z)` returns the cost, its gradient g and the Gauss-Newton matrix A.

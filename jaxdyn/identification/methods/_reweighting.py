@@ -5,6 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn._numerics import floats_as_arrays
 from jaxdyn.identification.methods._contract import Estimate, Weights
 from jaxdyn.identification.methods._evaluation import Evaluator
 from jaxdyn.identification.methods._status import FitStatus
@@ -29,6 +30,7 @@ def solve_reweighted(
     Given weights are kept. A robust loss needs standard deviations, so that the first pass is without it; with a loss
     they are those of the median, `1.4826 median |r|`, which is insensitive to outliers (Huber 1981, section 5.1).
     """
+    loss = floats_as_arrays(loss, evaluator.first.x.dtype)
     given = None if weights is None else np.asarray(weights, float)
     channels = len(evaluator.problem.channels)
     count = len(evaluator.problem.parameters.names)

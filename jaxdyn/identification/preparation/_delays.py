@@ -1,5 +1,6 @@
 """The delay of measured efforts relative to the motion."""
 
+import equinox as eqx
 import jax
 import numpy as np
 
@@ -32,11 +33,10 @@ def estimate_effort_delays(model: Model, logs: list[Log], longest: float) -> tup
             f"longest_delay is {longest:g} s, and the longest segment of the logs lasts {max(spans):.4g} s; give less "
             "than half of this"
         )
-    regressor = jax.jit(jax.vmap(lambda q, v, a: inertial_regressor(model, q, v, a)))
     stride = max(1, sum(map(len, keep)) // _MAX_ROWS)
     keep = [rows[::stride] for rows in keep]
     motions = [tuple(np.asarray(x)[rows] for x in (log.q, log.v, log.a)) for log, rows in zip(logs, keep, strict=True)]
-    y = np.concatenate([np.asarray(regressor(*motion)) for motion in motions])
+    y = np.concatenate([np.asarray(_regressors(model, *motion)) for motion in motions])
     v, a = (np.concatenate([motion[k] for motion in motions]) for k in (1, 2))
     slow = np.maximum(0.02 * np.abs(v).max(axis=0), 1e-9)
     delays, at_bound = np.zeros(model.nv), np.zeros(model.nv, bool)
@@ -45,6 +45,11 @@ def estimate_effort_delays(model: Model, logs: list[Log], longest: float) -> tup
         shifted = np.stack([_shift_efforts(logs, keep, j, d) for d in lags])
         delays[j], at_bound[j] = _best_lag(columns, shifted, lags)
     return delays, at_bound
+
+
+@eqx.filter_jit
+def _regressors(model: Model, q, v, a):
+    return jax.vmap(lambda q, v, a: inertial_regressor(model, q, v, a))(q, v, a)
 
 
 def _interior_rows(log: Log, margin: float) -> np.ndarray:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import PRNGKeyArray
 
+from jaxdyn._numerics import floats_as_arrays
 from jaxdyn._types import Array, Float, Int, PyTree
 from jaxdyn.trajopt.interior_point import solve
 from jaxdyn.trajopt.problem import Guess, Problem, Solution, SolveStatus
@@ -71,7 +72,7 @@ def multi_start(
 
     Returns a `MultiStart`.
     """
-    return _solve_all(problem, guesses, method, batch, options)
+    return _solve_all(problem, guesses, method, batch, floats_as_arrays(options, problem.dtype))
 
 
 @eqx.filter_jit

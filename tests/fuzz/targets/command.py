@@ -92,6 +92,7 @@ def _config_regressions() -> Mapping[str, bytes]:
         "dots": "a" + ".a" * 20_000 + " = 1",
         "lock": "[robot]\nlock = [[1]]",
         "table": "[columns]\nposition = '{joint}'\neffort = { pattern = '{joint}', table = '(' }",
+        "endless pattern": "[columns]\nposition = '(?P<joint>(a+)+)b'\neffort = '{joint}'",
         "blocks": "[hold_out]\nshare = 0.5\nblocks = 1000000000",
     }
     return {name: text.encode() for name, text in texts.items()}
