@@ -47,10 +47,10 @@ def _cost(samples=24) -> tuple[Cost, jax.Array]:
 def test_curvatures_are_the_diagonal_of_the_gauss_newton_matrix():
     cost, z = _cost()
     z = z + 0.1  # away from the start, where terms of the prior vanish
-    got = jax.jit(cost.curvatures)(z)
-    np.testing.assert_allclose(got, jnp.diagonal(jax.jit(cost.quadratic_model)(z)[2]), rtol=1e-10)
+    got = eqx.filter_jit(cost.curvatures)(z)
+    np.testing.assert_allclose(got, jnp.diagonal(eqx.filter_jit(cost.quadratic_model)(z)[2]), rtol=1e-10)
     forward = eqx.tree_at(lambda c: c.problem, cost, _by_forward_mode(cost.problem))
-    np.testing.assert_allclose(jax.jit(forward.curvatures)(z), got, rtol=1e-10)
+    np.testing.assert_allclose(eqx.filter_jit(forward.curvatures)(z), got, rtol=1e-10)
 
 
 def _by_forward_mode(problem):
@@ -81,17 +81,18 @@ def test_descent_forms_no_matrix_of_all_parameters():
 
 @pytest.mark.slow
 def test_mini_batches_converge_to_the_least_squares_solution():
-    """A residual that is linear in friction, so that the truth is the solution of the normal equations."""
+    """A residual that is linear in damping, so that the truth is the solution of the normal equations."""
     log = synthetic_log(ARM, 0.2, 410)  # the batches of an epoch leave out ten samples
-    paths, weights = ("joints[*].damping", "joints[*].friction"), [5.0] * 3
+    paths, weights = "joints[*].damping", [5.0] * 3
     known = fit(perturb_model(ARM), log, paths, Physical(reweight=0), weights=weights).checked()
-    schedule = optax.exponential_decay(0.3, transition_steps=150, decay_rate=0.5)
+    schedule = optax.exponential_decay(1.0, transition_steps=150, decay_rate=0.5)
     method = FirstOrder(optax.adam(schedule), max_steps=2000, reweight=0, batch_size=40)
     found = fit(perturb_model(ARM), log, paths, method, weights=weights)
     for a, b in zip(found.parameters, known.parameters, strict=True):
-        assert abs(a.value - b.value) < 0.1 * b.deviation
-    assert known.cost <= found.cost < known.cost * (1 + 1e-3)
-    assert len(found.history) == 201 and found.steps == 2000
+        assert abs(a.value - b.value) < 0.02 * b.deviation
+    assert known.cost <= found.cost < known.cost * (1 + 1e-5)
+    assert len(found.history) == 202 and found.steps == 2000  # the start, 200 epochs, the end
+    assert found.initial_cost == pytest.approx(known.initial_cost, rel=1e-6)
 
 
 @pytest.mark.slow
@@ -102,12 +103,14 @@ def test_adam_fits_through_simulations():
     log = Log(t, run.q, run.v, None, effort=jnp.zeros((101, 1)))
     start = jd.robots.pendulum(damping=0.1)
     windows = Windows(length=0.4, stride=0.2, lead=0.0)
+    known = fit(start, log, ["joints[*].damping"], OutputError(windows, Physical(reweight=0))).checked()
     for size in (None, 3):
-        schedule = optax.exponential_decay(0.3, transition_steps=20, decay_rate=0.5)
-        solver = FirstOrder(optax.adam(schedule), max_steps=120, reweight=0, batch_size=size)
+        schedule = optax.exponential_decay(0.01, transition_steps=30, decay_rate=0.5)
+        solver = FirstOrder(optax.adam(schedule), max_steps=210, reweight=0, batch_size=size)
         found = fit(start, log, ["joints[*].damping"], OutputError(windows, solver))
-        assert found.value("joints[rod_joint].damping") == pytest.approx(0.3, abs=1e-3)
+        assert found.parameters[0].value == pytest.approx(known.parameters[0].value, abs=1e-4)
         assert found.status != FitStatus.NOT_FINITE and found.cost < 1e-3 * found.initial_cost
+    assert known.parameters[0].value == pytest.approx(0.3, abs=0.01)
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.0, True])

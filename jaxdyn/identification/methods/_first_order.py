@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from jaxdyn._errors import ArgumentError
+from jaxdyn._errors import check_count
 from jaxdyn._types import Array
 from jaxdyn.identification.methods._contract import CHUNK, AbstractMethod
 from jaxdyn.identification.methods._status import FitStatus
@@ -26,12 +26,13 @@ class FirstOrder(AbstractMethod):
 
     Without mini-batches the descent returns the point with the least cost, and ends when a tenth of the steps reduced
     the cost by less than `rtol`. With mini-batches it takes `max_steps` steps and returns the last point, since the
-    cost of a batch is noisy: let the learning rate decay by a schedule of optax. The history then has the mean cost of
-    each epoch.
+    cost of a batch is noisy: let the learning rate decay by a schedule of optax. The history then has the cost at
+    the start and the mean cost of each epoch.
 
     Arguments:
 
-    * `optimiser`: a `GradientTransformation`, such as `optax.adam(0.05)`.
+    * `optimiser`: a `GradientTransformation`, such as `optax.adam(0.05)`. A step of one along a coordinate changes the
+      weighted residual by about one.
     * `max_steps`: limit of the steps of a pass.
     * `rtol`: relative reduction of the cost, over a tenth of the steps, at which the descent ends.
     * `least_gain`: the fit has converged if Gauss-Newton steps along each coordinate alone predict a reduction of the
@@ -69,9 +70,8 @@ class FirstOrder(AbstractMethod):
     seed: int = eqx.field(static=True, default=0)
 
     def __check_init__(self):
-        size = self.batch_size
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise ArgumentError(f"batch_size is {size!r}; expected a whole number of samples, at least 1, or None")
+        if self.batch_size is not None:
+            check_count("batch_size", self.batch_size)
 
     def problem(self, parameters, logs):
         return effort_problem(parameters, logs, self.chunk)
@@ -86,8 +86,9 @@ class FirstOrder(AbstractMethod):
             z, costs, done = _descend(cost, z, scale, self.optimiser, self.max_steps, self.rtol)
             steps = int(np.isfinite(costs).sum())
         else:
+            first = _value_and_gradient(cost, z)[0]
             z, costs, steps = self._descend_batches(cost, z, scale)
-            done = False
+            costs, done = jnp.concatenate([first[None], costs]), False
         f, g = _value_and_gradient(cost, z)
         # the reduction that Gauss-Newton steps along each coordinate alone predict
         reduction = float(jnp.sum((_scales(_curvatures(sampled, z)) * g) ** 2)) / 2
