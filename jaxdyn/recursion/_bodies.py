@@ -140,12 +140,12 @@ def bodies(model: TreeModel) -> Bodies:
     """The moving bodies of a model."""
     t = model.topology
     rotation, translation = link_placements(t, model.placements.rotation, model.placements.translation)
-    merged = _merge_inertias(t, model.links, rotation, translation)
+    mass, com, inertia, moment = _merge_inertias(t, model.links, rotation, translation)
     if len(t.bodies) != len(t.parents):
         rows = np.array(t.bodies, int)
         rotation, translation = rotation[rows], translation[rows]
     armature = jnp.zeros(t.full_nv, model.dtype) if t.mimics else model.properties.armature
-    return Bodies(rotation, translation, *merged, model.joints, armature, model.gravity)
+    return Bodies(rotation, translation, mass, com, inertia, moment, model.joints, armature, model.gravity)
 
 
 def dof_carries_link(model: TreeModel) -> np.ndarray:

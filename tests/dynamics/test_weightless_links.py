@@ -42,7 +42,7 @@ def _massless() -> jd.Model:
             jd.spatial.Inertia(0.0, 0.4 * rng.normal(size=3), np.zeros((3, 3))),
             translation=0.3 * rng.normal(size=3),
             rotation=random_rotation(rng),
-            **({"armature": 0.3 + 0.1 * i} if joint else {}),
+            armature=0.3 + 0.1 * i if joint else 0.0,
         )
     return builder.add_frame("f0", "l4").build()
 
