@@ -191,7 +191,7 @@ def descend_batches(
         y, inner = carry
         f, g = batch_cost(chosen).value_and_gradient(z + scale * y)
         update, inner = optimiser.update(scale * g, inner, y)
-        return (optax.apply_updates(y, update), inner), f
+        return (jnp.asarray(optax.apply_updates(y, update)), inner), f
 
     def epoch(carry, key):
         order = jax.random.permutation(key, rows)[: batches * size].reshape(batches, size)
@@ -200,4 +200,4 @@ def descend_batches(
 
     y = jnp.zeros_like(z)
     (y, _), costs = jax.lax.scan(epoch, (y, optimiser.init(y)), keys)
-    return z + scale * y, costs
+    return z + scale * jnp.asarray(y), costs
