@@ -16,27 +16,11 @@ from jaxdyn.recursion import (
     bodies,
     check_state,
     full_configuration,
-    parallel_axis,
     reduce_mass_matrix,
     sweep_up,
     to_dofs,
 )
 from jaxdyn.recursion import components as c
-
-
-def inertia_about_origin(r, p, mass, com, inertia):
-    """`(m, m c, I)` of a body in world axes about the origin: ten numbers that are additive over a subtree."""
-    centre = c.add(p, c.rotate(r, com))
-    rotated = c.sym_conjugate(r, inertia)
-    shifted = tuple(i + mass * d for i, d in zip(rotated, parallel_axis(centre), strict=True))
-    return (mass, c.scale(mass, centre), shifted)
-
-
-def apply_inertia(ten, m):
-    """Momentum `I m` for an inertia `(m, m c, I)` about the origin."""
-    mass, first, second = ten
-    n = c.add(c.sym_rotate(second, m[0]), c.cross(first, m[1]))
-    return (n, c.sub(c.scale(mass, m[1]), c.cross(first, m[0])))
 
 
 def subtree_sum(t: Topology, xs, lanes: int, dtype):
@@ -73,11 +57,11 @@ def _subspaces_and_momenta(t: Topology, b: Bodies, q):
     """Subspaces S and momenta `I^c S` of composite bodies in world axes, whose products are the mass matrix."""
     tree = TreeState(t, b, q, None, None, b.mass)
     r, p = tree.poses()
-    inertia = inertia_about_origin(r, p, *rc.inertial_components(b))
+    inertia = rc.inertia_to_world(r, p, rc.inertial_moments(b))
     total = subtree_sum(t, (inertia[0], *inertia[1], *inertia[2]), tree.lanes, tree.dtype)
     composite = tuple(to_dofs(t, x) for x in total)
     s = tree.world_subspace(r, p)
-    force = apply_inertia((composite[0], composite[1:4], composite[4:]), s)
+    force = rc.apply_inertia((composite[0], composite[1:4], composite[4:]), s)
     return (*s[0], *s[1]), (*force[0], *force[1])
 
 

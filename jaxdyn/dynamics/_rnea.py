@@ -16,7 +16,6 @@ from jaxdyn.recursion import (
     check_state,
     full_configuration,
     full_velocity,
-    parallel_axis,
     project_wrench,
     reduce_inertial_effort,
     six_columns,
@@ -31,18 +30,16 @@ def newton_euler_forces(tree: TreeState, external):
 
     def down(parent, x):
         pose, v, a = parent
-        local, rate, acceleration, (mass, com, inertia), load = x
+        local, rate, acceleration, ten, load = x
         r, p = rc.compose_poses(pose, local)
         v, a = rc.accelerate(r, p, v, a, rate, acceleration)
-        centre = c.add(p, c.rotate(r, com))
-        rotated = c.sym_conjugate(r, inertia)
-        f = rc.body_force(mass, centre, rotated, v, a)
+        ten = rc.inertia_to_world(r, p, ten)
+        f = rc.body_force(ten, v, a)
         f = c.add6(f, c.scale6(-1, c.force_to_world(r, p, load)))
-        shifted = tuple(i + mass * d for i, d in zip(rotated, parallel_axis(centre), strict=True))
-        return ((r, p), v, a), (r, p, v, (mass, c.scale(mass, centre), shifted), f)
+        return ((r, p), v, a), (r, p, v, ten, f)
 
     root = (tree.root_pose(), tree.zero(), tree.gravity())
-    xs = (tree.local, tree.rate, tree.acceleration, rc.inertial_components(tree.bodies), six_columns(external))
+    xs = (tree.local, tree.rate, tree.acceleration, rc.inertial_moments(tree.bodies), six_columns(external))
     return sweep_down(tree.topology.body_slots, down, root, xs)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from jaxdyn import recursion as rc
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Float
-from jaxdyn.dynamics._crba import apply_inertia, diagonal, mask_by_tree, outer, subtree_sum
+from jaxdyn.dynamics._crba import diagonal, mask_by_tree, outer, subtree_sum
 from jaxdyn.model import Model
 from jaxdyn.recursion import (
     Bodies,
@@ -41,7 +41,6 @@ from jaxdyn.recursion import (
     full_velocity,
     joint_states,
     joint_tangents,
-    parallel_axis,
     reduce_columns,
     reduce_effort,
     reduce_mass_matrix,
@@ -58,30 +57,27 @@ def _sweep(tree: TreeState, external):
 
     def down(parent, x):
         pose, vp, ap = parent
-        local, rate, acceleration, (mass, com, inertia), load = x
+        local, rate, acceleration, ten, load = x
         r, p = rc.compose_poses(pose, local)
         v, a = rc.accelerate(r, p, vp, ap, rate, acceleration)
-        centre = c.add(p, c.rotate(r, com))
-        rotated = c.sym_conjugate(r, inertia)
-        f = rc.body_force(mass, centre, rotated, v, a)
+        mass, first, second = ten = rc.inertia_to_world(r, p, ten)
+        f = rc.body_force(ten, v, a)
         f = c.add6(f, c.scale6(-1, c.force_to_world(r, p, load)))
-        second = tuple(i + mass * d for i, d in zip(rotated, parallel_axis(centre), strict=True))
-        linear = c.scale(mass, c.add(v[1], c.cross(v[0], centre)))
-        moment = _moment_matrix(centre, linear, rotated, v[0])
-        sums = (mass, *c.scale(mass, centre), *second, *f[0], *f[1], *linear, *moment)
+        linear = c.add(c.scale(mass, v[1]), c.cross(v[0], first))
+        sums = (mass, *first, *second, *f[0], *f[1], *linear, *_moment_matrix(first, second, v))
         return ((r, p), v, a), (r, p, v, vp, ap, sums)
 
     root = (tree.root_pose(), tree.zero(), tree.gravity())
-    xs = (tree.local, tree.rate, tree.acceleration, rc.inertial_components(tree.bodies), six_columns(external))
+    xs = (tree.local, tree.rate, tree.acceleration, rc.inertial_moments(tree.bodies), six_columns(external))
     return sweep_down(tree.topology.body_slots, down, root, xs)
 
 
-def _moment_matrix(centre, linear, rotated, w):
-    """`J = sum of m x xdot^T` of a body, by rows: `c p^T - (tr(Ic)/2 - Ic) [w]`."""
-    half = (rotated[0] + rotated[3] + rotated[5]) / 2
-    s = (half - rotated[0], -rotated[1], -rotated[2], half - rotated[3], -rotated[4], half - rotated[5])
-    rows = ((s[0], s[1], s[2]), (s[1], s[3], s[4]), (s[2], s[4], s[5]))
-    return tuple(centre[i] * linear[j] + x for i in range(3) for j, x in enumerate(c.cross(w, rows[i])))
+def _moment_matrix(first, second, v):
+    """`J = sum of m x xdot^T` of a body with first moment h and inertia I, by rows: `h v^T - (tr(I)/2 - I) [w]`."""
+    xx, xy, xz, yy, yz, zz = second
+    half = (xx + yy + zz) / 2
+    rows = ((half - xx, -xy, -xz), (-xy, half - yy, -yz), (-xz, -yz, half - zz))
+    return tuple(first[i] * v[1][j] + x for i in range(3) for j, x in enumerate(c.cross(v[0], rows[i])))
 
 
 def _apply_b(linear, moment, w):
@@ -152,10 +148,10 @@ def inverse_dynamics_jacobians(t: Topology, b: Bodies, q, v, a, external):
         psi = c.add6(psi, slope)
         alpha = c.add6(alpha, curve, c.cross_motion(both, slope))
         alpha_v = c.add6(alpha_v, gain)
-    comoving = c.add6(apply_inertia(ten, alpha), _apply_b(linear, moment, psi[0]))
+    comoving = c.add6(rc.apply_inertia(ten, alpha), _apply_b(linear, moment, psi[0]))
     above = c.add6(comoving, c.cross_force(s, force))
-    for_v = c.add6(apply_inertia(ten, alpha_v), _apply_b(linear, moment, s[0]))
-    inertia_s = apply_inertia(ten, s)
+    for_v = c.add6(rc.apply_inertia(ten, alpha_v), _apply_b(linear, moment, s[0]))
+    inertia_s = rc.apply_inertia(ten, s)
     transposed = _apply_b_transposed(linear, moment, s)
 
     flat_s, flat_momentum = (*s[0], *s[1]), (*inertia_s[0], *inertia_s[1])

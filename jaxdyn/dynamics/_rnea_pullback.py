@@ -45,7 +45,7 @@ def pullback(t: Topology, args, cts, kinematics=None):
         W = sum [ -(nu x* f + v x* vbar + a x* I nu) + (S lambda) x* F + (S a) x* A + (S v) x* (V - v x* A) ].
 
     The derivatives with respect to q, placements and axes follow from W, F, A and V in the frame of the joint, those
-    with respect to mass, centre of mass and inertia from `nu`, `v` and `a` of the body. `kinematics` are pose and
+    with respect to the inertial parameters from `nu`, `v` and `a` of the body. `kinematics` are pose and
     velocity `(R, p, v)` of each body, if they are known.
     """
     b, q, v, a, external = args
@@ -69,7 +69,7 @@ def pullback(t: Topology, args, cts, kinematics=None):
     push = tuple(jnp.where(has_parent, x, 0) for x in c.rotate(jr, wl[1]))  # in the axes of the joint frame
     joint_cts = (_halve(c.matmul(jr, c.skew(wl[0]))), None if jp is None else push, s_ct, None if bias is None else al)
     joints_ct, q_ct, v_bias_ct = pull_joints(_match_shapes(joint_cts, (jr, jp, s, bias)))
-    inertial_ct = _inertial_cotangent(r, p, rc.inertial_components(b), nu, vw, aw)
+    inertial_ct = _inertial_cotangent(b, *(c.motion_to_local(r, p, m) for m in (nu, vw, aw)))
     placement_ct = _placement_cotangent(c.matrix(b.rotation), jp, c.rotate(jr, wl[0]), push)
     bodies_ct = Bodies(*placement_ct, *inertial_ct, joints_ct, lam * a, gravity_ct)
     external_ct = -rc.stack6(c.motion_to_local(r, p, nu))
@@ -97,10 +97,8 @@ def _sum_motions(t: Topology, b: Bodies, v, joint_motions, lanes, dtype):
 def _adjoint_forces(t: Topology, b: Bodies, pose, motions, joint_motions, external):
     """F, A, V and W of `pullback` in child axes, and the derivative with respect to gravity."""
     (r, p), (v, a, nu) = pose, motions
-    mass, com, inertia = rc.inertial_components(b)
-    centre = c.add(p, c.rotate(r, com))
-    inertia = c.sym_conjugate(r, inertia)
-    momentum = lambda m: _momentum(mass, centre, inertia, m)
+    ten = rc.inertia_to_world(r, p, rc.inertial_moments(b))
+    momentum = lambda m: rc.apply_inertia(ten, m)
     h, abar = momentum(v), momentum(nu)
     load = c.force_to_world(r, p, six_columns(external))
     f = c.add6(momentum(a), c.cross_force(v, h), c.scale6(-1, load))
@@ -142,12 +140,6 @@ def _sum_over_bodies(x):
     return jax.lax.scan(lambda s, y: (c.add(s, y), None), tuple(jnp.zeros_like(y[0]) for y in x), x)[0]
 
 
-def _momentum(mass, centre, inertia, m):
-    """`I m` about the origin for a body with the given mass, centre and central inertia in world axes."""
-    linear = c.scale(mass, c.add(m[1], c.cross(m[0], centre)))
-    return (c.add(c.sym_rotate(inertia, m[0]), c.cross(centre, linear)), linear)
-
-
 def _subspace_cotangent(t: Topology, rates, wrenches):
     """`lambda F + a A + v V` for each degree of freedom, in child axes."""
     halves = []
@@ -169,18 +161,20 @@ def _match_shapes(cts, like):
     return jax.tree.map(fit, like, cts)
 
 
-def _inertial_cotangent(r, p, params, nu, v, a):
-    """Derivative of `nu . f` with respect to mass, centre of mass and inertia, from the motion in the body frame."""
-    mass, com, _ = params
-    nu, v, a = (c.motion_to_local(r, p, m) for m in (nu, v, a))
+def _inertial_cotangent(b: Bodies, nu, v, a):
+    """Derivative of `nu . f` with respect to mass, centre of mass, inertia and first moment of each body.
+
+    The motions are about the origin of the body in its axes, where `nu . f` is linear in the inertia `(m, h, I)`.
+    """
     (w, vo), (alpha, ao) = v, a
-    ac = c.add(ao, c.cross(alpha, com), c.cross(w, c.add(vo, c.cross(w, com))))
-    nc = c.add(nu[1], c.cross(nu[0], com))
-    com_ct = c.add(c.cross(ac, nu[0]), c.cross(nc, alpha), c.cross(c.cross(nc, w), w))
+    ao = c.add(ao, c.cross(w, vo))
+    h_ct = c.add(c.cross(nu[1], alpha), c.cross(c.cross(nu[1], w), w), c.cross(ao, nu[0]))
     x, y = nu[0], c.cross(nu[0], w)
     outer = lambda i, j: x[i] * alpha[j] + y[i] * w[j]
     inertia_ct = tuple(
         outer(i, j) if i == j else outer(i, j) + outer(j, i)
         for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
     )
-    return c.dot(nc, ac), jnp.stack(c.scale(mass, com_ct), axis=1), jnp.stack(inertia_ct, axis=1)
+    wide = jax.tree.map(lambda x: jnp.broadcast_to(x, (*x.shape[:-1], w[0].shape[-1])), b)
+    (ct,) = jax.vjp(rc.inertial_moments, wide)[1]((c.dot(nu[1], ao), h_ct, inertia_ct))
+    return ct.mass, ct.com, ct.inertia, ct.moment

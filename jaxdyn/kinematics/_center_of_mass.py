@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 
+from jaxdyn import recursion as rc
 from jaxdyn._numerics import kernel
 from jaxdyn._types import Array, Config, Float, Scalar, Vec3, Velocity
 from jaxdyn.model import Model, Topology
@@ -23,8 +24,9 @@ def _mass_moments(t: Topology, b: Bodies, q):
     """The tree at `q`, the poses of the bodies, their masses, and mass times centre of mass of each."""
     tree = TreeState(t, b, q, None, None, b.mass, b.com, travelling=False)
     r, p = tree.poses()
-    mass = jnp.broadcast_to(b.mass, p[0].shape)
-    return tree, (r, p), mass, c.scale(mass, c.add(p, c.rotate(r, c.vector(b.com))))
+    mass, first, _ = rc.inertial_moments(b)
+    mass = jnp.broadcast_to(mass, p[0].shape)
+    return tree, (r, p), mass, c.add(c.scale(mass, p), c.rotate(r, first))
 
 
 def _divide_or_zero(total, x):

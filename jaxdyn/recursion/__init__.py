@@ -17,7 +17,6 @@ from jaxdyn.recursion._bodies import Bodies as Bodies
 from jaxdyn.recursion._bodies import bodies as bodies
 from jaxdyn.recursion._bodies import dof_carries_link as dof_carries_link
 from jaxdyn.recursion._bodies import link_placements as link_placements
-from jaxdyn.recursion._bodies import parallel_axis as parallel_axis
 from jaxdyn.recursion._body_states import BodyStates as BodyStates
 from jaxdyn.recursion._body_states import body_poses as body_poses
 from jaxdyn.recursion._body_states import body_states as body_states
@@ -39,11 +38,14 @@ from jaxdyn.recursion._mimic import reduce_effort as reduce_effort
 from jaxdyn.recursion._mimic import reduce_inertial_effort as reduce_inertial_effort
 from jaxdyn.recursion._mimic import reduce_mass_matrix as reduce_mass_matrix
 from jaxdyn.recursion._steps import accelerate as accelerate
+from jaxdyn.recursion._steps import apply_inertia as apply_inertia
 from jaxdyn.recursion._steps import body_force as body_force
 from jaxdyn.recursion._steps import compose_poses as compose_poses
 from jaxdyn.recursion._steps import gravity_state as gravity_state
 from jaxdyn.recursion._steps import has_translating_joints as has_translating_joints
+from jaxdyn.recursion._steps import inertia_to_world as inertia_to_world
 from jaxdyn.recursion._steps import inertial_components as inertial_components
+from jaxdyn.recursion._steps import inertial_moments as inertial_moments
 from jaxdyn.recursion._steps import joint_motion as joint_motion
 from jaxdyn.recursion._steps import joint_rates as joint_rates
 from jaxdyn.recursion._steps import lanes_of as lanes_of

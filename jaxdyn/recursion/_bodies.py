@@ -32,6 +32,9 @@ class Bodies(eqx.Module):
     com: Float[Array, "bodies 3 ..."]
     #: about the centre of mass, xx xy xz yy yz zz, kg m^2
     inertia: Float[Array, "bodies 6 ..."]
+    #: first moment of mass about `com`, kg m: zero, but its derivative is not if several links of a body are massless.
+    #: None if every body is one link
+    moment: Float[Array, "bodies 3 ..."] | None
     #: one stacked joint per group, as in `Model.joints`
     joints: tuple[AbstractJoint, ...]
     armature: Float[Array, "full_nv ..."]
@@ -94,7 +97,7 @@ def _links_of_bodies(topology: Topology) -> np.ndarray:
 
 @kernel
 def _merge_inertias(topology: Topology, links, rotation, translation):
-    """Mass, centre of mass and inertia (six components) of each body, fixed links included."""
+    """Mass, centre of mass, inertia (six components) and first moment of each body, fixed links included."""
     i = links.inertia  # its symmetric part, in six components
     six = (i[:, 0, 0], (i[:, 0, 1] + i[:, 1, 0]) / 2, (i[:, 0, 2] + i[:, 2, 0]) / 2,
            i[:, 1, 1], (i[:, 1, 2] + i[:, 2, 1]) / 2, i[:, 2, 2])  # fmt: skip
@@ -102,9 +105,9 @@ def _merge_inertias(topology: Topology, links, rotation, translation):
     own = members[:, 0]
     if members.shape[1] == 1:  # every body is one link: nothing to merge
         if len(own) == len(topology.parents):
-            return links.mass, links.com, jnp.stack(six, axis=1)
+            return links.mass, links.com, jnp.stack(six, axis=1), None
         pick = lambda x: jnp.take(x, own, axis=0)
-        return pick(links.mass), pick(links.com), jnp.stack([pick(x) for x in six], axis=1)
+        return pick(links.mass), pick(links.com), jnp.stack([pick(x) for x in six], axis=1), None
     fixed = np.array([g < 0 for g in topology.groups])[:, None]
     # poses of the links in their bodies: the identity for the link behind the moving joint
     r = tuple(tuple(jnp.where(fixed, rotation[:, a, b], float(a == b)) for b in range(3)) for a in range(3))
@@ -117,13 +120,14 @@ def _merge_inertias(topology: Topology, links, rotation, translation):
     mass = gather(links.mass)
     total = add_second_axis(mass)
     com = tuple(gather(x) for x in com)
-    # a massless body keeps the centre of its first link, so that values and gradients are finite
+    # `com` of a massless body is the centre of its first link, since 0/0 has no derivative: `moment` has it
     safe = jnp.where(total == 0, 1, total)
     mean = tuple(jnp.where(total == 0, x[:, 0], add_second_axis(mass * x) / safe) for x in com)
     d = tuple(x - m[:, None] for x, m in zip(com, mean, strict=True))
     six = tuple(gather(x) for x in six)
     shifted = tuple(add_second_axis(s + mass * t) for s, t in zip(six, parallel_axis(d), strict=True))
-    return total, jnp.stack(mean, axis=1), jnp.stack(shifted, axis=1)
+    moment = tuple(jnp.where(total == 0, add_second_axis(mass * x), 0) for x in d)
+    return total, jnp.stack(mean, axis=1), jnp.stack(shifted, axis=1), jnp.stack(moment, axis=1)
 
 
 def parallel_axis(d):
@@ -136,12 +140,12 @@ def bodies(model: TreeModel) -> Bodies:
     """The moving bodies of a model."""
     t = model.topology
     rotation, translation = link_placements(t, model.placements.rotation, model.placements.translation)
-    mass, com, inertia = _merge_inertias(t, model.links, rotation, translation)
+    mass, com, inertia, moment = _merge_inertias(t, model.links, rotation, translation)
     if len(t.bodies) != len(t.parents):
         rows = np.array(t.bodies, int)
         rotation, translation = rotation[rows], translation[rows]
     armature = jnp.zeros(t.full_nv, model.dtype) if t.mimics else model.properties.armature
-    return Bodies(rotation, translation, mass, com, inertia, model.joints, armature, model.gravity)
+    return Bodies(rotation, translation, mass, com, inertia, moment, model.joints, armature, model.gravity)
 
 
 def dof_carries_link(model: TreeModel) -> np.ndarray:

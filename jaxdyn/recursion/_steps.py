@@ -63,17 +63,44 @@ def to_world(r, p, m):
     return c.motion_to_world(r, p, m)
 
 
-def body_force(mass, centre, inertia, v, a):
-    """Force `I a + v x* I v` of one body about the origin, from its centre of mass and central inertia in world axes.
+def body_force(ten, v, a):
+    """Force `I a + v x* I v` of one body about the origin, for an inertia `(m, h, I)` about the origin.
 
-    `f = m a_c`, `n = Ic dw + w x Ic w + c x f`, with `a_c` the acceleration of the material point at the
-    centre of mass (Featherstone 2008, section 2.15).
+    `f = m a_o + dw x h + w x (w x h)` and `n = I dw + w x I w + h x a_o`, with `a_o` the acceleration of the material
+    point at the origin (Featherstone 2008, section 2.15).
     """
-    vc = c.add(v[1], c.cross(v[0], centre))
-    ac = c.add(a[1], c.cross(a[0], centre), c.cross(v[0], vc))
-    f = c.scale(mass, ac)
-    spin = c.sym_rotate(inertia, v[0])
-    return (c.add(c.sym_rotate(inertia, a[0]), c.cross(v[0], spin), c.cross(centre, f)), f)
+    mass, h, inertia = ten
+    w, dw = v[0], a[0]
+    origin = c.add(a[1], c.cross(w, v[1]))
+    f = c.add(c.scale(mass, origin), c.cross(dw, h), c.cross(w, c.cross(w, h)))
+    spin = c.sym_rotate(inertia, w)
+    return (c.add(c.sym_rotate(inertia, dw), c.cross(w, spin), c.cross(h, origin)), f)
+
+
+def apply_inertia(ten, m):
+    """Momentum `I m` for an inertia `(m, m c, I)` about the origin."""
+    mass, first, second = ten
+    n = c.add(c.sym_rotate(second, m[0]), c.cross(first, m[1]))
+    return (n, c.sub(c.scale(mass, m[1]), c.cross(first, m[0])))
+
+
+def translate_inertia(p, ten):
+    """Inertia `(m, h, I)` about the origin from that about the point p, in the same axes.
+
+    `h' = h + m p` and `I' = I + m (p . p 1 - p p^T) + 2 p . h 1 - p h^T - h p^T` (parallel axis theorem).
+    """
+    mass, h, inertia = ten
+    moved = c.add(h, c.scale(mass, p))
+    product = lambda i, j: p[i] * moved[j] + h[i] * p[j]
+    xx, yy, zz = (product(i, i) for i in range(3))
+    shift = (yy + zz, -product(0, 1), -product(0, 2), xx + zz, -product(1, 2), xx + yy)
+    return (mass, moved, c.add(inertia, shift))
+
+
+def inertia_to_world(r, p, ten):
+    """Inertia `(m, h, I)` about the outer origin from that about the origin of the frame at p with axes r."""
+    mass, h, inertia = ten
+    return translate_inertia(p, (mass, c.rotate(r, h), c.sym_conjugate(r, inertia)))
 
 
 def zero6(lanes, dtype):
@@ -123,6 +150,16 @@ def gravity_state(b: Bodies, lanes, dtype):
 def inertial_components(b: Bodies):
     """`(mass, com, inertia)` of the bodies in components, in their own axes."""
     return (b.mass, c.vector(b.com), tuple(b.inertia[:, k] for k in range(6)))
+
+
+def inertial_moments(b: Bodies):
+    """Inertias `(m, h, I)` of the bodies about the origins of their own frames, with the first moment `h = m c`.
+
+    They are linear in the masses of the links, so that derivatives are exact where several links are massless.
+    """
+    mass, com, inertia = inertial_components(b)
+    moment = tuple(jnp.zeros_like(x) for x in com) if b.moment is None else c.vector(b.moment)
+    return translate_inertia(com, (mass, moment, inertia))
 
 
 def project_wrench(t: Topology, s, wrench):

@@ -90,17 +90,15 @@ _ROBOT = Fields(
 )
 
 _COUNT = Whole(-1_000_000_000, 1_000_000_000)
-_CHUNK, _REWEIGHT, _RTOL = Whole(1, 10_000_000), Whole(0, 1_000), Number(0, 1)
+_CHUNK, _REWEIGHT, _RTOL, _SEED = Whole(1, 10_000_000), Whole(0, 1_000), Number(0, 1), Whole(0, 2**31 - 1)
 _PASSES: Mapping[str, AbstractKind] = {"reweight": _REWEIGHT, "chunk": _CHUNK}
 _STEPS: Mapping[str, AbstractKind] = {**_PASSES, "max_steps": Whole(1, 1_000_000), "rtol": _RTOL}
 #: options of each method
 METHOD_OPTIONS: Mapping[str, Fields] = {
     "linear": Fields(_PASSES),
     "physical": Fields(_STEPS),
-    "levenberg-marquardt": Fields(
-        {**_STEPS, "starts": Whole(1, 10_000), "spread": Number(0, 100), "seed": Whole(0, 2**31 - 1)}
-    ),
-    "first-order": Fields({**_STEPS, "least_gain": _RTOL}),
+    "levenberg-marquardt": Fields({**_STEPS, "starts": Whole(1, 10_000), "spread": Number(0, 100), "seed": _SEED}),
+    "first-order": Fields({**_STEPS, "least_gain": _RTOL, "batch_size": Whole(1, 10_000_000), "seed": _SEED}),
     "output-error": Fields({"chunk": _CHUNK}),
     "low-passed": Fields(
         {"cutoff": _HERTZ, "overlap": Whole(1, 1_000), "chunk": _CHUNK}, required={"cutoff": "a number of Hz"}

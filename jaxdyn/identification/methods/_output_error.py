@@ -34,7 +34,8 @@ class OutputError(AbstractMethod):
     Arguments:
 
     * `windows`: length, stride and sampling of the windows, and the integration.
-    * `solver`: the method that minimises the residual, `Physical()` or `LevenbergMarquardt()`.
+    * `solver`: the method that minimises the residual, `Physical()`, `LevenbergMarquardt()` or
+      `FirstOrder(optimiser)`.
     * `start`: the initial states, `MeasuredStart()` or, for noisy logs and unstable robots, `FreeStart()`, which
       estimates them together with the parameters.
     * `chunk`: number of windows whose derivatives are in memory at once.

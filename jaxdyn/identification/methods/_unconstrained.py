@@ -60,6 +60,26 @@ class Cost(eqx.Module):
         prior_value, prior_gradient = jax.value_and_grad(prior)(x)
         return value + prior_value, pull(g + prior_gradient)[0]
 
+    def curvatures(self, z: Float[Array, " n"]) -> Array:
+        """The diagonal of the Gauss-Newton matrix with respect to z, without the matrix."""
+        data = self.problem.column_squares(self.chart.x, z, self.weights, self.loss)
+        return data + self._prior_curvatures(z)
+
+    def _prior_curvatures(self, z: Array) -> Array:
+        """The diagonal of the curvature of `_prior_model`: links are independent, all other coordinates as well."""
+        parameters, strength = self.problem.parameters, self.prior.strength
+        scale = prior_scale(parameters, self.start)
+        slope = jax.jvp(self.chart.x, (z,), (jnp.ones_like(z),))[1]
+        total = jnp.where(is_not_inertial(parameters), self.prior.spread * (slope / scale) ** 2, 0)
+        ten = parameters.inertial
+        if not len(ten):
+            return total
+        factors = jnp.linalg.cholesky(pseudo_inertia(self.start[ten]))
+        relative = lambda factor, y: jnp.linalg.solve(factor, log_cholesky_factor(y))
+        dr = jax.vmap(jax.jacfwd(relative, argnums=1))(factors, z[ten])
+        own = 2 * strength * jnp.sum(dr**2, axis=(1, 2)).at[:, :4].add(1)
+        return total.at[ten].add(own)
+
     def _prior_model(self, z: Array, x: Array, j: Array) -> tuple[Array, Array, Array]:
         """Value, gradient and curvature of the prior in z, in which `log det P` is linear.
 

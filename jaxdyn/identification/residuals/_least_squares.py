@@ -140,6 +140,40 @@ class LeastSquaresProblem(eqx.Module):
         (value, gradient), _ = jax.lax.scan(add_chunk, zero, (self.samples, self.present))
         return value, jax.vjp(lambda x: self.parameters.leaves_at(x)[0], x)[1](gradient)[0]
 
+    def column_squares(
+        self,
+        point: Callable[[Array], Array],
+        z: Float[Array, " n"],
+        weights: Array,
+        loss: AbstractLoss | None = None,
+    ) -> Array:
+        """`sum w (dr/dz_i)^2` for each coordinate of `x = point(z)`: the diagonal of the Gauss-Newton matrix alone."""
+
+        def rows(z, sample):
+            leaves, combine = self.parameters.leaves_at(point(z))
+            return self.residual(combine(leaves), sample)
+
+        def weigh(r, present):
+            return weights[:, None] ** 2 * _robust_terms(loss, weights, r)[0] * present
+
+        def reverse(sample, present):
+            r, pull = jax.vjp(lambda z: rows(z, sample), z)
+            j = jax.vmap(lambda e: pull(e)[0])(jnp.eye(r.size, dtype=r.dtype).reshape(r.size, *r.shape))
+            return weigh(r, present).reshape(-1) @ j**2
+
+        def forward(block):
+            def column(i):
+                direction = (jnp.arange(z.shape[0]) == i).astype(z.dtype)
+                r, d = jax.vmap(lambda sample: jax.jvp(lambda z: rows(z, sample), (z,), (direction,)))(block[0])
+                return jnp.sum(jax.vmap(weigh)(r, block[1]) * d**2)
+
+            return jax.lax.map(column, jnp.arange(z.shape[0]))
+
+        def add_chunk(total, block):
+            return total + (forward(block) if self.forward else jnp.sum(jax.vmap(reverse)(*block), axis=0)), None
+
+        return jax.lax.scan(add_chunk, jnp.zeros_like(z), (self.samples, self.present))[0]
+
     def _linearisation(self, x: Float[Array, " n"]) -> Callable[[Sample], tuple[Array, Array]]:
         """`sample -> (r, dr/dx)` through the leaves y that depend on x: `dr/dx = dr/dy dy/dx`, with one `dy/dx`."""
         leaves, combine = self.parameters.leaves_at(x)
