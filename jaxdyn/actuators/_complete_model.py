@@ -74,8 +74,9 @@ def driven_matrices(
     for motor, form in zip(motors, forms, strict=True):
         if form.rate.shape[0]:
             raise ModelError(
-                f"the {type(motor).__name__} on joint {motor.joint!r} has {form.rate.shape[0]} states, such as a current; "
-                "driven_matrices takes actuators without states: leave the inductance out, or take complete_model"
+                f"the {type(motor).__name__} on joint {motor.joint!r} has {form.rate.shape[0]} states, such as a "
+                "current; driven_matrices takes actuators without states: leave the inductance out, or take "
+                "complete_model"
             )
     inertia, effort, gain = _joint_terms(model, columns, forms)
     H = mass_matrix(model, q) + jnp.diag(inertia)
@@ -103,8 +104,9 @@ def complete_model(
     columns = _columns(model, actuators)
     if sorted(columns) != list(range(model.nv)) or model.nq != model.nv:
         raise ModelError(
-            f"actuators drive the velocity coordinates {sorted(columns)}; complete_model expects one actuator for each of "
-            f"the {model.nv} coordinates of a robot with as many configuration coordinates; otherwise take System.rate"
+            f"actuators drive the velocity coordinates {sorted(columns)}; complete_model expects one actuator for each "
+            f"of the {model.nv} coordinates of a robot with as many configuration coordinates; otherwise take "
+            "System.rate"
         )
     q, v, states = _unstack(model, actuators, columns, x)
     forms = _forms(model, actuators, columns, q, v, states)

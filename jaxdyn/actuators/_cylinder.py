@@ -22,10 +22,10 @@ class HydraulicCylinder(AbstractJointActuator):
 
         m sdd = A p - B sdot - F,    V / (4 beta) dp/dt = k_q u - k_c p - A sdot
 
-    s is the position of the piston, p the load pressure, which is the state and starts at zero, u the input of the valve
-    and F the force on the robot (Merritt 1967, "Hydraulic control systems"). The piston drives a prismatic joint, or a
-    swinging one over a lever r, `tau = r F`, `sdot = r v`; or any joint through a `mechanism` `s = g(q)`. The moving mass
-    belongs to the robot, `r^2 m` at the joint.
+    s is the position of the piston, p the load pressure, which is the state and starts at zero, u the input of the
+    valve and F the force on the robot (Merritt 1967, "Hydraulic control systems"). The piston drives a prismatic joint,
+    or a swinging one over a lever r, `tau = r F`, `sdot = r v`; or any joint through a `mechanism` `s = g(q)`. The moving
+    mass belongs to the robot, `r^2 m` at the joint.
 
     Arguments: `joint`, the name of a joint with one velocity coordinate, and the fields below, all leaves.
 
@@ -92,7 +92,7 @@ class HydraulicCylinder(AbstractJointActuator):
         return self.equivalent.requirement(motion, rate, state)
 
     def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
-        """Balance of power; `supply` is `k_q u p`, `copper_loss` the heat `k_c p^2` of the flow through valve and leaks."""
+        """Balance of power; `supply` is `k_q u p`, `copper_loss` the heat `k_c p^2` of leaks and valve."""
         return _power_flow(self, 4 * self.bulk_modulus / self.volume, model, q, v, a, state, inputs)
 
     def holds(self, v):
@@ -174,7 +174,7 @@ class PneumaticCylinder(AbstractJointActuator):
         return self.equivalent.requirement(motion, rate, state)
 
     def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
-        """Balance of power; `supply` is `k_q u p`, `copper_loss` the heat `k_c p^2` of the flow through valve and leaks."""
+        """Balance of power; `supply` is `k_q u p`, `copper_loss` the heat `k_c p^2` of leaks and valve."""
         return _power_flow(self, self._stiffness, model, q, v, a, state, inputs)
 
     def holds(self, v):

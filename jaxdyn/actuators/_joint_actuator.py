@@ -88,8 +88,8 @@ class PowerFlow(eqx.Module):
 class AbstractJointActuator(AbstractActuator):
     """Contract of an actuator of one joint with one velocity coordinate, whose equations can be inverted.
 
-    Besides simulating the actuator (`AbstractActuator`), the library computes complete models (`complete_model`), inputs
-    for a motion (`jaxdyn.simulation.required_inputs`), and loads, losses and status along a trajectory.
+    Besides simulating the actuator (`AbstractActuator`), the library computes complete models (`complete_model`),
+    inputs for a motion (`jaxdyn.simulation.required_inputs`), and loads, losses and status along a trajectory.
     """
 
     #: name of the joint

@@ -139,9 +139,9 @@ class LinearActuator(AbstractJointActuator):
         if num > 1 or (num == 1 and not self.drives_last_state):
             raise ModelError(
                 f"the inputs of the LinearActuator on joint {self.joint!r} do not follow from position to jerk: it has "
-                f"{num} states besides position and velocity, and d is {'a number' if self.drives_last_state else 'a vector'}"
-                "; expected at most one such state with d given as a number, the entry of the last state; otherwise find "
-                "the inputs by jaxdyn.trajopt"
+                f"{num} states besides position and velocity, and d has the shape {self.d.shape}"
+                "; expected at most one such state with d given as a number, the entry of the last state; otherwise "
+                "find the inputs by jaxdyn.trajopt"
             )
         z = jnp.zeros(1, motion.effort.dtype) if num else None
         u, z = inputs_of_form(self, motion, rate, z, is_mounted=self.mechanism is None)
@@ -187,16 +187,16 @@ def _check_matrices(C, f, d):
     n = C.shape[-1] if C.ndim else 0
     if C.ndim != 2 or C.shape != (n, n) or n < 2 or f.shape not in ((), (n,)) or d.shape not in ((), (n,)):
         raise ShapeError(
-            f"a LinearActuator has C {C.shape}, f {f.shape} and d {d.shape}; expected C (n, n) with n of at least 2, and "
-            "f and d with shape (n,) or numbers"
+            f"a LinearActuator has C {C.shape}, f {f.shape} and d {d.shape}; expected C (n, n) with n of at least 2, "
+            "and f and d with shape (n,) or numbers"
         )
     if not is_concrete((C, f, d)):
         return
     first, own = np.asarray(C[0]), [np.asarray(x)[0] for x in (f, d) if x.ndim]
     if not np.array_equal(first, np.eye(n)[1]) or any(own):
         raise ModelError(
-            f"the first row of xdot = C x + f M + d u is {first} with entries {own} of f and d; expected (0, 1, 0, ...) and "
-            "zeros: the derivative of the first state is the second"
+            f"the first row of xdot = C x + f M + d u is {first} with entries {own} of f and d; expected (0, 1, 0, ..) "
+            "and zeros: the derivative of the first state is the second"
         )
     if not np.all(np.asarray(f)[1] < 0 if f.ndim else np.asarray(f) < 0):
         raise ModelError(

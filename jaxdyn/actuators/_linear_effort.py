@@ -24,8 +24,8 @@ def _number_or_none(x):
 class LinearEffort(AbstractJointActuator):
     """A linear actuator without inertia: `tau = c x + e u`, `zdot = C x + f tau + d u`, in joint coordinates.
 
-    `x = (q, v, z)`; z are k states of the part, which start at zero. It is the limit of `LinearActuator` for a vanishing
-    inertia, in which `f_2` is infinite.
+    `x = (q, v, z)`; z are k states of the part, which start at zero. It is the limit of `LinearActuator` for a
+    vanishing inertia, in which `f_2` is infinite.
 
     Arguments, all leaves: `joint`, the name of a joint with one velocity coordinate; `c` `(2 + k,)`; `e`; and, with
     states, `C` `(k, 2 + k)`, `f` `(k,)` and `d` `(k,)`; `input_limit`, the largest magnitude of u, or None.
@@ -62,8 +62,8 @@ class LinearEffort(AbstractJointActuator):
         )
         if k < 0 or wrong or (self.C is None) != (k == 0):
             raise ShapeError(
-                f"a LinearEffort has c {self.c.shape} and {shapes}; expected c (2 + k,), and for k states C (k, 2 + k), "
-                "f (k,) and d (k,)"
+                f"a LinearEffort has c {self.c.shape} and {shapes}; expected c (2 + k,), and for k states C (k, 2 + k)"
+                ", f (k,) and d (k,)"
             )
 
     @property

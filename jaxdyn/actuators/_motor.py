@@ -35,9 +35,9 @@ class DcMotor(AbstractJointActuator):
         u = R i + L di/dt + C_E n v,    J n a = C_M i - B n v - M,    tau = n M
 
     u is the voltage, i the current, n the gear ratio, M the torque that the rotor transmits to the gear, v and a are
-    velocity and acceleration of the joint and tau is its effort (M. Vukobratovic and V. Potkonjak, "Robot Dynamics", in a
-    CRC handbook, 2002, equations 20.62 to 20.69; Spong, Hutchinson and Vidyasagar 2006, section 6.1). The current is a
-    state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66). A `System` moves the robot
+    velocity and acceleration of the joint and tau is its effort (M. Vukobratovic and V. Potkonjak, "Robot Dynamics", in
+    a CRC handbook, 2002, equations 20.62 to 20.69; Spong, Hutchinson and Vidyasagar 2006, section 6.1). The current is
+    a state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66). A `System` moves the robot
     with the reflected inertia `n^2 J` of the rotor (`mount`).
 
     **Gear losses.** With the efficiencies eta of the gear, `tau = eta n M` where tau has the direction of v, and
@@ -129,6 +129,11 @@ class DcMotor(AbstractJointActuator):
     def uses_acceleration(self) -> bool:
         """Whether the gear has losses."""
         return self.efficiency is not None or self.reverse_efficiency is not None
+
+    @property
+    def has_friction_state(self) -> bool:
+        """Whether the friction of the rotor has a state."""
+        return self.friction is not None and self.friction.initial(jnp.result_type(float)) is not None
 
     def mount(self, model):
         """The model with the reflected rotor inertia, `armature + n^2 J`, at the joint."""

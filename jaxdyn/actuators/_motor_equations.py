@@ -19,7 +19,7 @@ def canonical_form_of_motor(motor: "DcMotor", q, v, state: MotorState | None) ->
     reason = (
         "its gear has losses" if motor.uses_acceleration else
         "it has a thermal model" if motor.thermal is not None else
-        "its friction has a state" if motor.friction is not None and motor.friction.initial(jnp.float32) is not None else
+        "its friction has a state" if motor.has_friction_state else
         f"its input is the {motor.input_quantity}" if motor.input_quantity != "voltage" else
         "its voltage is given" if motor.voltage is not None else None
     )  # fmt: skip
@@ -67,8 +67,8 @@ def requirement_of_motor(motor: "DcMotor", motion: JointMotion, rate: JointMotio
     """Current, its rate by forward mode, and the command; temperatures and the state of the friction are as given."""
     if motor.voltage is not None:
         raise ModelError(
-            f"the motor on joint {motor.joint!r} has its own voltage and takes no input; leave `voltage` out to compute "
-            "the voltage that a motion requires"
+            f"the motor on joint {motor.joint!r} has its own voltage and takes no input; leave `voltage` out to "
+            "compute the voltage that a motion requires"
         )
     given = MotorState() if state is None else state
     current = required_current(motor, motion, given)
