@@ -24,8 +24,8 @@ class HydraulicCylinder(AbstractJointActuator):
 
     s is the position of the piston, p the load pressure, which is the state and starts at zero, u the input of the
     valve and F the force on the robot (Merritt 1967, "Hydraulic control systems"). The piston drives a prismatic joint,
-    or a swinging one over a lever r, `tau = r F`, `sdot = r v`; or any joint through a `mechanism` `s = g(q)`. The moving
-    mass belongs to the robot, `r^2 m` at the joint.
+    or a swinging one over a lever r, `tau = r F`, `sdot = r v`; or any joint through a `mechanism` `s = g(q)`. The
+    moving mass belongs to the robot, `r^2 m` at the joint.
 
     Arguments: `joint`, the name of a joint with one velocity coordinate, and the fields below, all leaves.
 

@@ -120,7 +120,7 @@ def test_simulation_under_tabulated_inputs_follows_the_reference():
 
 @pytest.mark.slow
 def test_loads_of_a_trajectory_balance_with_its_energy():
-    """Supplied less regenerated energy is heat plus the energies of robot, rotor and field, to the quadrature's error."""
+    """Supplied less regenerated energy is heat and stored energy, to the error of the quadrature."""
     motor = DcMotor(JOINT, constant=0.06, resistance=1.2, inductance=2e-3, gear=30.0, rotor_inertia=2e-4, viscous=1e-4)
     times = jnp.linspace(0.0, 1.0, 4001)
     law = lambda t, state: 15.0 * jnp.sin(8 * t) * jnp.ones(1)
