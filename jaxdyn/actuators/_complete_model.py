@@ -145,13 +145,14 @@ def stack_states(
 
 def _unstack(model, actuators, columns, x):
     """Configuration, velocity, and the states of the actuators."""
-    q, v, states, start = jnp.zeros_like(x, shape=model.nq), jnp.zeros_like(x, shape=model.nv), [], 0
-    for j, actuator in zip(columns, actuators, strict=True):
-        z, unravel = ravel_pytree(actuator.initial(model, jnp.zeros_like(q), jnp.zeros_like(v)))
+    zeros = jnp.zeros(model.nq, x.dtype), jnp.zeros(model.nv, x.dtype)
+    flat = [ravel_pytree(actuator.initial(model, *zeros)) for actuator in actuators]
+    check_shape("state x of the complete model", x, (sum(2 + z.size for z, _ in flat),))
+    (q, v), states, start = zeros, [], 0
+    for j, (z, unravel) in zip(columns, flat, strict=True):
         q, v = q.at[j].set(x[start]), v.at[j].set(x[start + 1])
         states.append(unravel(x[start + 2 : start + 2 + z.size].astype(z.dtype)) if z.size else None)
         start += 2 + z.size
-    check_shape("state x of the complete model", x, (start,))
     return q, v, states
 
 

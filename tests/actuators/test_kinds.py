@@ -165,7 +165,7 @@ def _final_state(theta, unravel, static, adjoint):
     return jnp.concatenate([path.q[-1], path.v[-1]])
 
 
-@pytest.mark.slow("dc", "coordinate_friction")
+@pytest.mark.slow("dc")
 @pytest.mark.parametrize("kind", [*KINDS, *FRICTIONS])
 def test_derivatives_with_respect_to_every_number(kind):
     """Through a simulation, in forward and reverse mode against central differences; no number is without effect."""

@@ -9,7 +9,8 @@ import jaxdyn as jd
 from jaxdyn.actuators import Cogging, DcMotor, LuGreFriction, MotorState, ThermalModel
 from jaxdyn.simulation import State
 
-MODEL = """<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="j" axis="0 1 0"/>
+#: MuJoCo takes the current at the end of a step, hence the short one
+MODEL = """<mujoco><option gravity="0 0 0" timestep="1e-15"/><worldbody><body><joint name="j" axis="0 1 0"/>
 <inertial pos="0 0 0" mass="1" diaginertia="0.25 0.25 0.25"/></body></worldbody><actuator>
 <dcmotor joint="j" gear="3" motorconst="0.06" resistance="1.2" {}/></actuator></mujoco>"""
 THERMAL = 'thermal="4 15 0 0.00393 20 30"'

@@ -6,7 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._errors import ShapeError
+from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
 from jaxdyn.actuators import PowerFlow
 from jaxdyn.kinematics import integrate
@@ -81,7 +82,7 @@ class DriveLoads(eqx.Module):
 
 def power_flows(system: System, t, state: State) -> tuple[PowerFlow, ...]:
     """Balance of power of each actuator of a system at one state, under the inputs of its controller."""
-    return _drives_at(system, t, state)[2]
+    return _drives_at(system, as_float(t), state)[2]
 
 
 @eqx.filter_jit
@@ -115,10 +116,13 @@ def drive_loads(trajectory: Trajectory) -> DriveLoads:
     states = State(trajectory.q, trajectory.v, trajectory.parts)
     velocity, effort, flows = jax.vmap(lambda t, state: _drives_at(system, t, state))(trajectory.t, states)
     names = tuple(x.actuator.joint for x in joint_actuators(system, system.model))
+    if not flows:
+        raise ModelError("the system has no actuators; add motors to its parts, System(model, (motor, ...))")
     columns = jax.tree.map(lambda *xs: jnp.stack(xs, -1), *flows)
     return DriveLoads(names, trajectory.t, velocity, effort, columns)
 
 
+@eqx.filter_jit
 def _drives_at(system: System, t, state: State) -> tuple[Array, Array, tuple[PowerFlow, ...]]:
     """Velocities, efforts and balances of power of all actuators."""
     model = system.mounted_model
@@ -133,7 +137,8 @@ def _drives_at(system: System, t, state: State) -> tuple[Array, Array, tuple[Pow
         velocity.append(state.v[x.v])
         effort.append(exerted[x.v] - mounted[x.v] * a[x.v])
         flows.append(part.power_flow(model, t, state.q, state.v, a, x_state, own[0], own[1]))
-    return jnp.stack(velocity), jnp.stack(effort), tuple(flows)
+    stack = lambda xs: jnp.stack(xs) if xs else jnp.zeros(0, state.v.dtype)
+    return stack(velocity), stack(effort), tuple(flows)
 
 
 def _inputs_and_rates(system: System, model, t, state: State, a, action) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_float
@@ -15,8 +16,10 @@ from jaxdyn.actuators import JointMotion
 from jaxdyn.control import PathReference, desired_motion
 from jaxdyn.dynamics import AbstractPart, AbstractSampledPart, FreeMotion, passive_forces
 from jaxdyn.kinematics import integrate
+from jaxdyn.model import Model
+from jaxdyn.recursion import check_state
 from jaxdyn.simulation.drives._joint_actuators import Placed, joint_actuators
-from jaxdyn.simulation.system import State, System, cubic_signal
+from jaxdyn.simulation.system import State, System, as_system, cubic_signal
 
 
 class RequiredInputs(eqx.Module):
@@ -58,8 +61,8 @@ class InputTable(eqx.Module):
 
 
 def required_inputs(
-    system: System,
-    t,
+    system: Model | System,
+    t: ArrayLike,
     q: Float[Array, " nq"],
     v: Float[Array, " nv"],
     a: Float[Array, " nv"],
@@ -103,7 +106,14 @@ def required_inputs(
     assert not need.is_saturated[0]
     ```
     """
+    system = as_system(system)
+    q, v, a, jerk = check_state(system.model, q=q, v=v, a=a, jerk=jerk)
     _check(system)
+    return _required_inputs(system, as_float(t), q, v, a, jerk, None if parts is None else tuple(parts))
+
+
+@eqx.filter_jit
+def _required_inputs(system: System, t, q, v, a, jerk, parts) -> RequiredInputs:
     model = system.mounted_model
     actuators = joint_actuators(system, model)
     columns = [x.v for x in actuators]
@@ -112,7 +122,7 @@ def required_inputs(
         raise ModelError(
             f"actuators drive the joints {names}: the share of each is not unique; expected one for a joint"
         )
-    state = system.initial(q, v, t, None if parts is None else tuple(parts))
+    state = system.initial(q, v, t, parts)
     states = state.parts or ()
     effort, effort_rate = _effort_and_rate(system, t, state, a, jerk)
     armature = model.properties.armature - system.model.properties.armature

@@ -47,4 +47,4 @@ def transmission_status(system: System, t, state: State) -> Int[Array, " actuato
     for x, flow in zip(actuators, power_flows(system, t, state), strict=True):
         moving = jnp.where(flow.mechanical < 0, TransmissionStatus.BACKDRIVEN, TransmissionStatus.DRIVING)
         rows.append(jnp.where(x.actuator.holds(state.v[x.v]), TransmissionStatus.LOCKED, moving))
-    return jnp.stack(rows)
+    return jnp.stack(rows) if rows else jnp.zeros(0, int)
