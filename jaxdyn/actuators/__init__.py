@@ -8,6 +8,8 @@ from jaxdyn.actuators._complete_model import stack_states as stack_states
 from jaxdyn.actuators._coordinate_friction import CoordinateFriction as CoordinateFriction
 from jaxdyn.actuators._cylinder import HydraulicCylinder as HydraulicCylinder
 from jaxdyn.actuators._cylinder import PneumaticCylinder as PneumaticCylinder
+from jaxdyn.actuators._described import DescribedActuators as DescribedActuators
+from jaxdyn.actuators._described import JointEfforts as JointEfforts
 from jaxdyn.actuators._drive import Drive as Drive
 from jaxdyn.actuators._drive import drive as drive
 from jaxdyn.actuators._friction import JointFriction as JointFriction
