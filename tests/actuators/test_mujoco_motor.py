@@ -66,10 +66,12 @@ def test_motor_matches_mujoco(case):
         data.qpos[:], data.qvel[:], data.ctrl[:], data.act[:] = q, v, voltage, activations
         mujoco.mj_forward(oracle, data)
         rate = _rate(system, jnp.array([q]), jnp.array([v]), state, jnp.array([voltage]))
-        np.testing.assert_allclose(rate.v, data.qacc, rtol=1e-11)
+        np.testing.assert_allclose(rate.v, data.qacc, rtol=1e-10)  # the current moves by 6e-12 in a step
         own = rate.parts[0]
         if has(INDUCTANCE):
-            np.testing.assert_allclose(own.current, data.act_dot[-1], rtol=1e-11)
+            # MuJoCo keeps the time constant L / R_0 of the cold winding, L di/dt = (u - R i - K w) R_0 / R
+            warmth = motor.thermal.resistance_factor(temperature) if has(THERMAL) else 1.0
+            np.testing.assert_allclose(own.current, data.act_dot[-1] * warmth, rtol=1e-11)
         if has(LUGRE):
             np.testing.assert_allclose(own.friction, data.act_dot[int(has(THERMAL))], rtol=1e-11, atol=1e-13)
         if has(THERMAL) and not has(LUGRE):  # MuJoCo's friction does not heat the winding

@@ -9,7 +9,7 @@ from jaxdyn.model import Model
 from jaxdyn.simulation.system import System
 
 
-class Placed(NamedTuple):
+class PlacedActuator(NamedTuple):
     """An actuator and its places in the system."""
 
     actuator: AbstractJointActuator
@@ -26,7 +26,7 @@ class Placed(NamedTuple):
         return inputs[self.start : self.start + self.actuator.num_inputs]
 
 
-def joint_actuators(system: System, model: Model) -> list[Placed]:
+def joint_actuators(system: System, model: Model) -> list[PlacedActuator]:
     """All actuators of a system; `ModelError` if one of them has not the contract of `AbstractJointActuator`."""
     found, start = [], 0
     for k, part in enumerate(system.parts):
@@ -38,6 +38,6 @@ def joint_actuators(system: System, model: Model) -> list[Placed]:
                 "inverted; derive it from jaxdyn.actuators.AbstractJointActuator"
             )
         view = model.joint(part.joint)
-        found.append(Placed(part, k, start, view.q.start, view.v.start))
+        found.append(PlacedActuator(part, k, start, view.q.start, view.v.start))
         start += part.num_inputs
     return found

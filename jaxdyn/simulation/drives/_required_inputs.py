@@ -18,7 +18,7 @@ from jaxdyn.dynamics import AbstractPart, AbstractSampledPart, FreeMotion, passi
 from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
-from jaxdyn.simulation.drives._joint_actuators import Placed, joint_actuators
+from jaxdyn.simulation.drives._joint_actuators import PlacedActuator, joint_actuators
 from jaxdyn.simulation.system import State, System, as_system, cubic_signal
 
 
@@ -196,7 +196,7 @@ def _check(system: System) -> None:
             )
 
 
-def _solve(x: Placed, motion: tuple[Any, ...], state):
+def _solve(x: PlacedActuator, motion: tuple[Any, ...], state):
     q, v, a, jerk, effort, effort_rate = motion
     k = x.v
     position, velocity = q[x.q], v[k]
