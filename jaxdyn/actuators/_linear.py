@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn._numerics import as_float, as_function, is_concrete
@@ -75,7 +76,18 @@ class LinearActuator(AbstractJointActuator):
     #: whether u acts on the last state alone
     drives_last_state: bool = eqx.field(static=True, init=False)
 
-    def __init__(self, joint, C, f, d, *, gear=1.0, mechanism=None, input_limit=None, saturation_width=0.0):
+    def __init__(
+        self,
+        joint: str,
+        C: ArrayLike,
+        f: ArrayLike,
+        d: ArrayLike,
+        *,
+        gear: ArrayLike = 1.0,
+        mechanism: Callable[[Scalar], Scalar] | None = None,
+        input_limit: ArrayLike | None = None,
+        saturation_width: ArrayLike = 0.0,
+    ):
         self.joint, self.C, self.f, self.d, self.gear = joint, as_float(C), as_float(f), as_float(d), as_float(gear)
         self.mechanism = as_function(mechanism)
         self.input_limit = _number_or_none(input_limit)

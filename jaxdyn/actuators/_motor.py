@@ -182,6 +182,7 @@ class DcMotor(AbstractJointActuator):
         temperature = None if state is None else state.temperature
         resistance, constant, back_emf = self.constants(temperature)
         w = self.gear * jnp.asarray(v)
+        current: Any
         voltage, current, rate = self._circuit(resistance, constant, back_emf * w, state, command)
         friction, friction_rate, cogging = self.friction_and_cogging(q, v, None if state is None else state.friction)
         return MotorFlow(
@@ -244,10 +245,9 @@ class DcMotor(AbstractJointActuator):
         """Time derivative of the state, or None."""
         if state is None:
             return None
-        warming = None
-        if self.thermal is not None:
-            heat = self.thermal.rate(state.temperature, flow.copper_loss, self.friction_heat(state, flow))
-            warming = heat
+        warming: Any = None
+        if self.thermal is not None and state.temperature is not None:
+            warming = self.thermal.rate(state.temperature, flow.copper_loss, self.friction_heat(state, flow))
         current = None if self.inductance is None else flow.current_rate
         return MotorState(current, warming, flow.friction_rate)
 

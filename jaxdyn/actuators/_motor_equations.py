@@ -77,7 +77,7 @@ def requirement_of_motor(motor: "DcMotor", motion: JointMotion, rate: JointMotio
     drop = resistance * current
     if motor.inductance is not None:
         given = MotorState(current, given.temperature, given.friction)
-        rates = motor.state_rate(given, motor.flow(motion.q, motion.v, given, emf))
+        rates = motor.state_rate(given, motor.flow(motion.q, motion.v, given, emf)) or given
         frozen = MotorState(None, given.temperature, given.friction)
         along = MotorState(None, rates.temperature, rates.friction)
         _, current_rate = eqx.filter_jvp(lambda m, s: required_current(motor, m, s), (motion, frozen), (rate, along))

@@ -97,7 +97,7 @@ class SynchronousMotor(AbstractJointActuator):
         """The direct-current motor with the same equations."""
         options = {name: getattr(self, name) for name in _SHARED}
         back_emf = self.pole_pairs * self.flux_linkage
-        return DcMotor(self.joint, constant=1.5 * back_emf, back_emf=back_emf, phase_factor=1.5, **options)
+        return DcMotor(joint=self.joint, constant=1.5 * back_emf, back_emf=back_emf, phase_factor=1.5, **options)
 
     @property
     def num_inputs(self) -> int:

@@ -71,7 +71,7 @@ class ThermalModel(eqx.Module):
     def rate(self, temperature: Float[Array, " nodes"], copper: ArrayLike, friction: ArrayLike):
         """Rates of the temperatures `(nodes,)`, K/s, under copper and friction losses, W."""
         winding = temperature[0]
-        if self.housing_capacity is None:
+        if self.housing_capacity is None or self.housing_resistance is None:
             flow = (winding - self.ambient) / self.winding_resistance
             return ((copper + friction - flow) / self.winding_capacity)[None]
         housing = temperature[1]

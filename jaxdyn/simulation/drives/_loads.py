@@ -132,7 +132,7 @@ def _drives_at(system: System, t, state: State) -> tuple[Array, Array, tuple[Pow
     for x in joint_actuators(system, model):
         part, own = x.actuator, (x.own_inputs(inputs), x.own_inputs(rates))
         x_state = (state.parts or ())[x.part]
-        exerted = part.act(model, t, state.q, state.v, a, x_state, own[0]).effort
+        exerted: Any = part.act(model, t, state.q, state.v, a, x_state, own[0]).effort
         mounted = part.mount(system.model).properties.armature - system.model.properties.armature
         velocity.append(state.v[x.v])
         effort.append(exerted[x.v] - mounted[x.v] * a[x.v])
