@@ -20,7 +20,7 @@ from jaxdyn.control import PathReference
 from jaxdyn.simulation import tabulate_inputs
 from jaxdyn.viz import plot_drives
 
-AMPLITUDES, FREQUENCIES = (0.6, 0.8), (4.0, 5.0)
+AMPLITUDES, FREQUENCIES = (0.6, 0.8), (3.4, 4.4)
 
 
 def swing(t):

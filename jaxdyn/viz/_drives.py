@@ -97,8 +97,9 @@ def _draw_limits(axes: Axes, motor: DcMotor | SynchronousMotor, fastest: float, 
         axes.fill_between(v, low, high, color=COLORS[0], alpha=0.12, linewidth=0, label="limits of the motor")
         axes.plot(v, high, color=COLORS[0], linewidth=1.1)
         axes.plot(v, low, color=COLORS[0], linewidth=1.1)
-        # currents of a motor that turns faster than without load brake it: far beyond the range of interest
-        limit = 1.15 * max(strongest, float(high[_POINTS // 2]), float(-low[_POINTS // 2]))
+        # beyond the no-load speed, the braking torques grow out of the range of interest
+        within = np.abs(v) <= no_load
+        limit = 1.1 * max(strongest, high[within].max(), -low[within].min())
         axes.set_ylim(-limit, limit)
     if motor.thermal is not None and isinstance(state, MotorState) and state.temperature is not None:
         temperature = np.asarray(state.temperature)
