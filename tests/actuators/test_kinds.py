@@ -51,7 +51,7 @@ def _stored_energy(actuator, q, v, state, reference):
         field = -actuator.holding_torque * jnp.cos(lag) / actuator.pole_pairs
         return field + actuator.rotor_inertia * (actuator.gear * v) ** 2 / 2
     if isinstance(actuator, LinearEffort):
-        return jnp.zeros(())
+        return 0.0 * v
     if isinstance(actuator, LinearActuator):
         mass = -1 / (actuator.f[1] if actuator.f.ndim else actuator.f)
         speed = actuator.gear * v
@@ -190,8 +190,15 @@ def test_derivatives_with_respect_to_every_number(kind):
     assert names == WITHOUT_EFFECT.get(kind, [])
 
 
-#: numbers that a mechanism, a limit far away or an ideal current control makes irrelevant
-WITHOUT_EFFECT: dict[str, list[str]] = {}
+#: numbers without effect: a gear that a mechanism replaces, a limit that is not reached, a width without losses
+WITHOUT_EFFECT = {
+    "dc_without_inductance": ["[0].width"],
+    "dc_current": ["[0].width"],
+    "hydraulic": ["[0].input_limit"],
+    "hydraulic_crank": ["[0].lever"],
+    "linear_crank": ["[0].gear", "[0].saturation_width"],
+    "linear_effort": ["[0].input_limit"],
+}
 
 
 def test_synchronous_motor_is_the_direct_current_motor_of_its_equations():
