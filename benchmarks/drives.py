@@ -51,7 +51,7 @@ def main():
     )
     plot_drives(run.checked(), out, title="Double pendulum under voltages")
     error = float(jnp.abs(run.q - table.q[::4]).max())
-    print(f"largest error {error:.1e} rad, with voltages for windings at the ambient temperature; {out}")
+    print(f"largest error {error:.1e} rad; {out}")
 
 
 if __name__ == "__main__":
