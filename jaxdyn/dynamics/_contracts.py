@@ -162,6 +162,26 @@ class AbstractActuator(eqx.Module):
         """
 
 
+class AbstractRatedActuator(AbstractActuator):
+    """Contract of an actuator that names its inputs and states limits of its inputs and its state.
+
+    Names appear in messages, and `jaxdyn.trajopt.Bounds.of` takes the limits as bounds.
+    """
+
+    @property
+    @abc.abstractmethod
+    def input_names(self) -> tuple[str, ...]:
+        """One name for each input, such as "voltage.elbow"."""
+
+    @abc.abstractmethod
+    def input_limits(self) -> tuple[Float[Array, " inputs"], Float[Array, " inputs"]]:
+        """Lower and upper limits of the inputs, `(num_inputs,)`, infinite without a limit."""
+
+    @abc.abstractmethod
+    def state_limits(self, state: PyTree) -> tuple[PyTree, PyTree]:
+        """Lower and upper limits of the state, pytrees like `state`, infinite without a limit."""
+
+
 class Command(eqx.Module):
     """Inputs of the actuators at one instant, and the rate of the controller's memory."""
 
@@ -169,13 +189,17 @@ class Command(eqx.Module):
     inputs: Float[Array, " inputs"]
     #: time derivative of the memory, a pytree like it
     rate: PyTree = None
+    #: for sampled controllers: the memory after discrete changes, to which `period * rate` is added; None without any
+    memory: PyTree = None
 
 
 class AbstractController(eqx.Module):
     """Contract of a controller: inputs of the actuators from the state of the whole system and from a memory.
 
     The memory, for example the integral of an error, obeys `d memory / dt = command(...).rate`. In continuous time the
-    solver integrates it with the state; a sampled controller advances it by `period * rate` at each sample.
+    solver integrates it with the state; a sampled controller advances it by `period * rate` at each sample. A
+    controller with discrete changes, such as a counter, returns the changed memory as `command(...).memory` and works
+    in `SampledInputs` only.
     """
 
     @abc.abstractmethod

@@ -143,7 +143,8 @@ class SampledInputs(eqx.Module):
         queue, memory = waiting
         command = self.controller.command(model, t, state, memory)
         new = check_shape("inputs of a controller", jnp.asarray(command.inputs, queue.dtype), queue.shape[1:])
-        memory = jax.tree.map(lambda m, r: m + self.period * r, memory, command.rate)
+        changed = memory if command.memory is None else command.memory
+        memory = jax.tree.map(lambda m, r: m + self.period * r, changed, command.rate)
         return jnp.concatenate([queue[1:], new[None]]), memory
 
 
