@@ -128,7 +128,7 @@ class CascadeMemory(eqx.Module):
     #: integral of the velocity errors
     servo: PyTree
     #: integral of the current errors, A s
-    current: Array
+    integral: Array
     #: reference of the current loop, held between samples of the servo, A; None if it has the same rate
     held: Array | None = None
     #: samples since that of the servo
@@ -194,7 +194,7 @@ class CascadedControl(AbstractController):
             count = jnp.where(count + 1 >= self.ratio, 0, count + 1)
         error = wanted - self.measure(state)
         voltage, rate = proportional_integral(
-            self.current_gain, self.current_integral, error, memory.current, limit=self.voltage_limit
+            self.current_gain, self.current_integral, error, memory.integral, limit=self.voltage_limit
         )
         if self.ratio == 1:
             return Command(voltage, CascadeMemory(servo_rate, rate))
@@ -202,5 +202,5 @@ class CascadedControl(AbstractController):
         return Command(
             voltage,
             CascadeMemory(servo_rate, rate, *still),
-            CascadeMemory(memory.servo, memory.current, held, count),
+            CascadeMemory(memory.servo, memory.integral, held, count),
         )

@@ -78,7 +78,7 @@ def test_arguments_that_do_not_fit_a_driven_robot_are_refused():
         ModelPredictive(Problem(system, 0.5, start=jnp.zeros(3), running=_effort), intervals=4)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_voltages_of_least_cost_agree_with_equations_by_hand():
     """The optimum of a lift by a motor with inductance, and its derivatives with respect to the motor's numbers."""
     names = ("angle", "rate", "current"), ("voltage",)
