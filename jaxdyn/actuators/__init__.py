@@ -1,16 +1,40 @@
-"""Drives, electric motors, geared rotors and joint friction: parts of a `System` whose numbers are leaves."""
+"""Motors, cylinders, drives, geared rotors and friction: parts of a `System` whose numbers are leaves."""
 
+from jaxdyn.actuators._complete_model import CompleteModel as CompleteModel
+from jaxdyn.actuators._complete_model import DrivenMatrices as DrivenMatrices
+from jaxdyn.actuators._complete_model import complete_model as complete_model
+from jaxdyn.actuators._complete_model import driven_matrices as driven_matrices
+from jaxdyn.actuators._complete_model import stack_states as stack_states
+from jaxdyn.actuators._coordinate_friction import CoordinateFriction as CoordinateFriction
+from jaxdyn.actuators._cylinder import HydraulicCylinder as HydraulicCylinder
+from jaxdyn.actuators._cylinder import PneumaticCylinder as PneumaticCylinder
+from jaxdyn.actuators._described import DescribedActuators as DescribedActuators
+from jaxdyn.actuators._described import JointEfforts as JointEfforts
 from jaxdyn.actuators._drive import Drive as Drive
 from jaxdyn.actuators._drive import drive as drive
 from jaxdyn.actuators._friction import JointFriction as JointFriction
 from jaxdyn.actuators._friction import joint_friction as joint_friction
+from jaxdyn.actuators._joint_actuator import AbstractJointActuator as AbstractJointActuator
+from jaxdyn.actuators._joint_actuator import CanonicalForm as CanonicalForm
+from jaxdyn.actuators._joint_actuator import JointMotion as JointMotion
+from jaxdyn.actuators._joint_actuator import PowerFlow as PowerFlow
+from jaxdyn.actuators._joint_actuator import Requirement as Requirement
+from jaxdyn.actuators._linear import LinearActuator as LinearActuator
+from jaxdyn.actuators._linear_effort import LinearEffort as LinearEffort
 from jaxdyn.actuators._motor import DcMotor as DcMotor
-from jaxdyn.actuators._motor import MotorFlow as MotorFlow
-from jaxdyn.actuators._motor import MotorState as MotorState
+from jaxdyn.actuators._motor_state import MotorFlow as MotorFlow
+from jaxdyn.actuators._motor_state import MotorState as MotorState
+from jaxdyn.actuators._ratings import MotorRatings as MotorRatings
+from jaxdyn.actuators._ratings import TorqueRange as TorqueRange
+from jaxdyn.actuators._ratings import motor_ratings as motor_ratings
+from jaxdyn.actuators._ratings import torque_range as torque_range
 from jaxdyn.actuators._rotor import add_rotor as add_rotor
 from jaxdyn.actuators._rotor_friction import AbstractRotorFriction as AbstractRotorFriction
 from jaxdyn.actuators._rotor_friction import Cogging as Cogging
 from jaxdyn.actuators._rotor_friction import LuGreFriction as LuGreFriction
 from jaxdyn.actuators._rotor_friction import StribeckFriction as StribeckFriction
+from jaxdyn.actuators._stepping import SteppingMotor as SteppingMotor
+from jaxdyn.actuators._synchronous import SynchronousMotor as SynchronousMotor
 from jaxdyn.actuators._thermal import SteadyTemperature as SteadyTemperature
 from jaxdyn.actuators._thermal import ThermalModel as ThermalModel
+from jaxdyn.actuators._thermal import rms_current as rms_current

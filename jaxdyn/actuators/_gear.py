@@ -35,8 +35,17 @@ def transmitted_fraction(torque, velocity, efficiency, reverse_efficiency, width
     """
     forward = (1 + smooth_sign(velocity, width)) / 2
     driving = jnp.where(torque >= 0, forward, 1 - forward)
-    least = jnp.finfo(jnp.result_type(torque)).eps ** 0.5
-    return driving * efficiency + (1 - driving) / jnp.maximum(reverse_efficiency, least)
+    return driving * efficiency + (1 - driving) / jnp.maximum(reverse_efficiency, _least(torque))
+
+
+def is_self_locking(reverse_efficiency):
+    """Whether a gear transmits no power from the joint to the motor."""
+    return reverse_efficiency <= _least(reverse_efficiency)
+
+
+def _least(x):
+    """The least reverse efficiency of which the inverse is exact enough."""
+    return jnp.finfo(jnp.result_type(x)).eps ** 0.5
 
 
 def saturate(x, limit, width):

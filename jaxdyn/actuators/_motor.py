@@ -1,7 +1,7 @@
 """A direct-current motor behind a gear."""
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -10,8 +10,16 @@ from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_float, as_function
-from jaxdyn._types import Array, Config, Float, PyTree, Scalar, Velocity
-from jaxdyn.actuators._gear import add_armature, saturate, transmitted_fraction, velocity_index
+from jaxdyn._types import Array, Bool, Config, Float, PyTree, Scalar, Velocity
+from jaxdyn.actuators._gear import add_armature, is_self_locking, saturate, velocity_index
+from jaxdyn.actuators._joint_actuator import AbstractJointActuator
+from jaxdyn.actuators._motor_equations import (
+    canonical_form_of_motor,
+    gear_factor,
+    power_flow_of_motor,
+    requirement_of_motor,
+)
+from jaxdyn.actuators._motor_state import MotorFlow, MotorState
 from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
 from jaxdyn.actuators._thermal import ThermalModel
 from jaxdyn.dynamics import AbstractRatedActuator, Action
@@ -22,49 +30,15 @@ def _number_or_none(x):
     return None if x is None else as_float(x)
 
 
-class MotorState(eqx.Module):
-    """State of a motor; quantities that its model does not have are None."""
-
-    #: A
-    current: Float[Array, "*batch"] | None = None
-    #: temperatures of the winding and, with two nodes, of the housing
-    temperature: Float[Array, "*batch nodes"] | None = None
-    #: state of the rotor friction
-    friction: PyTree = None
-
-
-class MotorFlow(NamedTuple):
-    """Electrical and mechanical quantities of a motor at one instant, on the side of the rotor."""
-
-    #: u after saturation, V
-    voltage: Array
-    #: i, A
-    current: Array
-    #: rate of the current, A/s; zero without inductance
-    current_rate: Array
-    #: angular velocity of the rotor, rad/s
-    velocity: Array
-    #: electromagnetic torque `C_M i`, N m
-    air_gap_torque: Array
-    #: torque of bearings and friction against the rotation, N m
-    friction_torque: Array
-    #: torque of the magnets, N m
-    cogging_torque: Array
-    #: heat in the winding `R i^2`, W
-    copper_loss: Array
-    #: rate of the state of the rotor friction
-    friction_rate: PyTree
-
-
-class DcMotor(AbstractRatedActuator):
+class DcMotor(AbstractJointActuator, AbstractRatedActuator):
     """A permanent-magnet motor that turns a joint through a gear, commanded in volts, amperes or newton metres.
 
         u = R i + L di/dt + C_E n v,    J n a = C_M i - B n v - M,    tau = n M
 
     u is the voltage, i the current, n the gear ratio, M the torque that the rotor transmits to the gear, v and a are
-    velocity and acceleration of the joint and tau is its effort (M. Vukobratovic and V. Potkonjak, "Robot Dynamics", in a
-    CRC handbook, 2002, equations 20.62 to 20.69; Spong, Hutchinson and Vidyasagar 2006, section 6.1). The current is a
-    state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66). A `System` moves the robot
+    velocity and acceleration of the joint and tau is its effort (M. Vukobratovic and V. Potkonjak, "Robot Dynamics", in
+    a CRC handbook, 2002, equations 20.62 to 20.69; Spong, Hutchinson and Vidyasagar 2006, section 6.1). The current is
+    a state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66). A `System` moves the robot
     with the reflected inertia `n^2 J` of the rotor (`mount`).
 
     **Gear losses.** With the efficiencies eta of the gear, `tau = eta n M` where tau has the direction of v, and
@@ -135,6 +109,8 @@ class DcMotor(AbstractRatedActuator):
     thermal: ThermalModel | None = eqx.field(default=None, kw_only=True)
     #: quantity that the input commands: "voltage", "current" or "torque"
     input_quantity: Literal["voltage", "current", "torque"] = eqx.field(static=True, default="voltage", kw_only=True)
+    #: electrical power over `u i`; 3/2 where u and i are the amplitudes of three phases (`SynchronousMotor`)
+    phase_factor: float = eqx.field(static=True, default=1.0, kw_only=True)
 
     def __check_init__(self):
         if self.input_quantity not in ("voltage", "current", "torque"):
@@ -176,6 +152,11 @@ class DcMotor(AbstractRatedActuator):
         """Whether the gear has losses."""
         return self.efficiency is not None or self.reverse_efficiency is not None
 
+    @property
+    def has_friction_state(self) -> bool:
+        """Whether the friction of the rotor has a state."""
+        return self.friction is not None and self.friction.initial(jnp.result_type(float)) is not None
+
     def mount(self, model):
         """The model with the reflected rotor inertia, `armature + n^2 J`, at the joint."""
         return add_armature(model, self._index(model), self.gear**2 * self.rotor_inertia)
@@ -190,26 +171,42 @@ class DcMotor(AbstractRatedActuator):
 
     def act(self, model, t, q, v, a, state, inputs):
         index = self._index(model)
+        flow = self._flow_at(model, t, q, v, state, inputs)
+        torque = flow.air_gap_torque + flow.cogging_torque - flow.friction_torque
+        effort = jnp.zeros_like(v).at[index].set(self._joint_effort(torque, v[index], a[index]))
+        return Action(effort, rate=self.state_rate(state, flow))
+
+    def canonical_form(self, q, v, state):
+        return canonical_form_of_motor(self, q, v, state)
+
+    def requirement(self, motion, rate, state):
+        """Current and command (20.62 to 20.69); the rate of the current follows in forward mode from the jerk."""
+        return requirement_of_motor(self, motion, rate, state)
+
+    def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
+        index = self._index(model)
+        return power_flow_of_motor(self, self._flow_at(model, t, q, v, state, inputs), v[index], a[index], state)
+
+    def holds(self, v) -> Bool[Array, ""]:
+        if self.reverse_efficiency is None:
+            return jnp.zeros((), bool)
+        return is_self_locking(self.reverse_efficiency) & (jnp.abs(v) <= self.width)
+
+    def _flow_at(self, model: Model, t, q, v, state, inputs) -> MotorFlow:
         if self.voltage is None:
             command = inputs[0]
         else:
             command = self.voltage(t, q, v) if callable(self.voltage) else self.voltage
-        flow = self.flow(q[model.joint(self.joint).q.start], v[index], state, command)
-        torque = flow.air_gap_torque + flow.cogging_torque - flow.friction_torque
-        effort = jnp.zeros_like(v).at[index].set(self._joint_effort(torque, v[index], a[index]))
-        return Action(effort, rate=self._rate(state, flow))
+        return self.flow(q[model.joint(self.joint).q.start], v[self._index(model)], state, command)
 
     def flow(self, q: ArrayLike, v: ArrayLike, state: MotorState | None, command: ArrayLike) -> MotorFlow:
         """Electrical and mechanical quantities at the joint coordinate q, its velocity v and a command."""
         temperature = None if state is None else state.temperature
         resistance, constant, back_emf = self.constants(temperature)
         w = self.gear * jnp.asarray(v)
+        current: Any
         voltage, current, rate = self._circuit(resistance, constant, back_emf * w, state, command)
-        friction, friction_rate = self.viscous * w, None
-        if self.friction is not None:
-            torque, friction_rate = self.friction.torque(w, None if state is None else state.friction)
-            friction = friction + torque
-        cogging = jnp.zeros_like(w) if self.cogging is None else self.cogging.torque(self.gear * q)
+        friction, friction_rate, cogging = self.friction_and_cogging(q, v, None if state is None else state.friction)
         return MotorFlow(
             voltage,
             current,
@@ -218,9 +215,18 @@ class DcMotor(AbstractRatedActuator):
             constant * current,
             friction,
             cogging,
-            resistance * current**2,
+            self.phase_factor * resistance * current**2,
             friction_rate,
         )
+
+    def friction_and_cogging(self, q, v, state: PyTree) -> tuple[Any, PyTree, Any]:
+        """Torque of all friction against the rotation, N m, rate of its state, and cogging torque, N m."""
+        w = self.gear * jnp.asarray(v)
+        friction, rate = self.viscous * w, None
+        if self.friction is not None:
+            torque, rate = self.friction.torque(w, state)
+            friction = friction + torque
+        return friction, rate, jnp.zeros_like(w) if self.cogging is None else self.cogging.torque(self.gear * q)
 
     def constants(self, temperature: Float[Array, " nodes"] | None = None) -> tuple[Any, Any, Any]:
         """Resistance, torque constant and back-EMF constant, at temperatures of the thermal model."""
@@ -255,25 +261,22 @@ class DcMotor(AbstractRatedActuator):
             return self.gear * torque
         inertial = self.gear**2 * self.rotor_inertia * a
         transmitted = self.gear * torque - inertial
-        one = jnp.ones_like(self.gear)
-        forward = one if self.efficiency is None else self.efficiency
-        reverse = one if self.reverse_efficiency is None else self.reverse_efficiency
-        return transmitted_fraction(transmitted, v, forward, reverse, self.width) * transmitted + inertial
+        return gear_factor(self, transmitted, v) * transmitted + inertial
 
-    def _rate(self, state: MotorState | None, flow: MotorFlow):
+    def state_rate(self, state: MotorState | None, flow: MotorFlow):
+        """Time derivative of the state, or None."""
         if state is None:
             return None
-        warming = None
-        if self.thermal is not None:
-            heat = self.thermal.rate(state.temperature, flow.copper_loss, self._friction_heat(state, flow))
-            warming = heat
+        warming: Any = None
+        if self.thermal is not None and state.temperature is not None:
+            warming = self.thermal.rate(state.temperature, flow.copper_loss, self.friction_heat(state, flow))
         current = None if self.inductance is None else flow.current_rate
         return MotorState(current, warming, flow.friction_rate)
 
-    def _friction_heat(self, state: MotorState, flow: MotorFlow):
+    def friction_heat(self, state: MotorState | None, flow: MotorFlow):
         """Power of the friction without the part that it stores, W."""
         power = flow.friction_torque * flow.velocity
-        if self.friction is None or state.friction is None:
+        if self.friction is None or state is None or state.friction is None:
             return power
         _, stored = eqx.filter_jvp(self.friction.energy, (state.friction,), (flow.friction_rate,))
         return power - stored

@@ -21,6 +21,10 @@ class AbstractRotorFriction(eqx.Module):
         """The torque against the rotation, N m, and the rate of the state, at the rotor velocity, rad/s."""
 
     @abc.abstractmethod
+    def steady_torque(self, velocity) -> Float[Array, ""]:
+        """The torque against the rotation, N m, that the friction approaches at a constant velocity."""
+
+    @abc.abstractmethod
     def energy(self, state) -> Float[Array, ""]:
         """Energy that the friction stores, J."""
 
@@ -43,6 +47,9 @@ class StribeckFriction(AbstractRotorFriction):
     def torque(self, velocity, state):
         level = _stribeck_level(velocity, self.coulomb, self.static, self.stribeck_velocity)
         return level * smooth_sign(velocity, self.width), None
+
+    def steady_torque(self, velocity):
+        return self.torque(velocity, None)[0]
 
     def energy(self, state):
         return jnp.zeros(())
@@ -77,6 +84,9 @@ class LuGreFriction(AbstractRotorFriction):
         level = _stribeck_level(velocity, self.coulomb, self.static, self.stribeck_velocity)
         rate = velocity - self.stiffness * jnp.abs(velocity) * state / level
         return self.stiffness * state + self.damping * rate, rate
+
+    def steady_torque(self, velocity):
+        return _stribeck_level(velocity, self.coulomb, self.static, self.stribeck_velocity) * jnp.sign(velocity)
 
     def energy(self, state):
         return self.stiffness * state**2 / 2

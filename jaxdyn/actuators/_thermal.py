@@ -1,7 +1,9 @@
 """Heating of a motor: one or two thermal nodes with a resistance that grows with temperature."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+from jax.scipy.linalg import expm
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
@@ -69,7 +71,7 @@ class ThermalModel(eqx.Module):
     def rate(self, temperature: Float[Array, " nodes"], copper: ArrayLike, friction: ArrayLike):
         """Rates of the temperatures `(nodes,)`, K/s, under copper and friction losses, W."""
         winding = temperature[0]
-        if self.housing_capacity is None:
+        if self.housing_capacity is None or self.housing_resistance is None:
             flow = (winding - self.ambient) / self.winding_resistance
             return ((copper + friction - flow) / self.winding_capacity)[None]
         housing = temperature[1]
@@ -105,6 +107,73 @@ class ThermalModel(eqx.Module):
             rise.append(winding * self.housing_resistance / total)
         return SteadyTemperature(self.ambient + jnp.stack(rise, -1), jnp.stack(rise, -1), is_runaway)
 
+    def time_constants(self, resistance: ArrayLike = 0.0, current: ArrayLike = 0.0) -> Float[Array, " nodes"]:
+        """Time constants of the temperatures at a constant current, in increasing order, s; infinite in runaway.
+
+        The growth of the resistance with temperature makes them longer; at zero current they are those of the cooling.
+        """
+        matrix, _ = self._linear_system(resistance, current)
+        # the matrix is similar to a symmetric one, its eigenvalues are real
+        if self.num_nodes == 1:
+            rates = -matrix[0]
+        else:
+            half = jnp.trace(matrix) / 2
+            spread = jnp.sqrt(((matrix[0, 0] - matrix[1, 1]) / 2) ** 2 + matrix[0, 1] * matrix[1, 0])
+            rates = -jnp.stack([half - spread, half + spread])
+        return jnp.where(rates > 0, 1 / jnp.where(rates > 0, rates, 1), jnp.inf)
+
+    def rise_after(self, resistance: ArrayLike, current: ArrayLike, time: ArrayLike) -> Float[Array, " nodes"]:
+        """Temperatures above the ambient one, K, after a constant current from the ambient temperature."""
+        matrix, heat = self._linear_system(resistance, current)
+        n = self.num_nodes
+        augmented = jnp.zeros((n + 1, n + 1), heat.dtype).at[:n, :n].set(matrix).at[:n, n].set(heat)
+        return expm(augmented * time)[:n, n]
+
+    def current_for_rise(self, resistance: ArrayLike, rise: ArrayLike, time: ArrayLike) -> Float[Array, ""]:
+        """The constant current, A, that heats the winding by `rise` (K) within `time` (s) from the ambient temperature.
+
+        By bisection below the current of a resistance that does not grow, and one Newton step, which carries the
+        derivatives.
+        """
+        cold = self.resistance_at_ambient(resistance)
+        frozen = eqx.tree_at(lambda m: m.resistance_coefficient, self, jnp.zeros_like(self.resistance_coefficient))
+        high = rise / (frozen.rise_after(cold, 1.0, time)[0])  # square of a current
+
+        def excess(square, model=self):
+            return model.rise_after(resistance, jnp.sqrt(square), time)[0] - rise
+
+        constant = jax.lax.stop_gradient(self)
+        low, high = jnp.zeros_like(high), high * jnp.ones_like(cold)
+
+        def halve(_, bounds):
+            low, high = bounds
+            middle = (low + high) / 2
+            # beyond runaway the rise may be infinite
+            is_above = ~(excess(middle, constant) <= 0)
+            return jnp.where(is_above, low, middle), jnp.where(is_above, middle, high)
+
+        bounds = jax.lax.stop_gradient(jax.lax.fori_loop(0, 60, halve, jax.lax.stop_gradient((low, high))))
+        square = (bounds[0] + bounds[1]) / 2
+        slope = jax.jvp(excess, (square,), (jnp.ones_like(square),))[1]
+        return jnp.sqrt(square - excess(square) / jax.lax.stop_gradient(slope))
+
+    def resistance_at_ambient(self, resistance: ArrayLike) -> Float[Array, ""]:
+        """Electrical resistance at the ambient temperature, from the one at the reference temperature, ohm."""
+        return jnp.asarray(resistance * (1 + self.resistance_coefficient * (self.ambient - self.reference)))
+
+    def _linear_system(self, resistance, current) -> tuple[Array, Array]:
+        """Matrix and heating of the rises, `d rise/dt = matrix rise + heating`, at a constant current."""
+        square = jnp.square(jnp.asarray(current))
+        feedback = self.resistance_coefficient * resistance * square
+        heat = self.resistance_at_ambient(resistance) * square
+        own = 1 / self.winding_resistance
+        if self.housing_capacity is None or self.housing_resistance is None:
+            return ((feedback - own) / self.winding_capacity)[None, None], (heat / self.winding_capacity)[None]
+        winding = jnp.stack([feedback - own, own]) / self.winding_capacity
+        housing = jnp.stack([own, -own - 1 / self.housing_resistance]) / self.housing_capacity
+        heat = heat / self.winding_capacity
+        return jnp.stack([winding, housing]), jnp.stack([heat, jnp.zeros_like(heat)])
+
     def runaway_current(self, resistance: ArrayLike) -> Float[Array, "*batch"]:
         """The root mean square of the current, A, above which the temperature grows without bound."""
         own = self.winding_resistance
@@ -121,3 +190,13 @@ class SteadyTemperature(eqx.Module):
     rise: Float[Array, "*batch nodes"]
     #: whether there is no equilibrium
     is_runaway: Bool[Array, "*batch"]
+
+
+def rms_current(currents: Float[Array, " n"], durations: Float[Array, " n"]) -> Float[Array, ""]:
+    """Root mean square of the currents of a duty cycle, A, from constant currents over durations (s).
+
+    Where a cycle is short against the time constants of a motor, its winding warms as under this constant current
+    (`ThermalModel.steady_state`).
+    """
+    currents, durations = as_float(currents), as_float(durations)
+    return jnp.sqrt(jnp.sum(currents**2 * durations) / jnp.sum(durations))

@@ -183,13 +183,13 @@ class AbstractRatedActuator(AbstractActuator):
 
 
 class Command(eqx.Module):
-    """Inputs of the actuators at one instant, and the rate of the controller's memory."""
+    """Inputs of the actuators at one instant, and how the controller's memory goes on."""
 
     #: voltages, currents, torques or whatever the actuators take, in the order of the parts of the system
     inputs: Float[Array, " inputs"]
     #: time derivative of the memory, a pytree like it
     rate: PyTree = None
-    #: for sampled controllers: the memory after discrete changes, to which `period * rate` is added; None without any
+    #: memory after a sample, for a controller in discrete time; with a `rate`, `period * rate` is added to it
     memory: PyTree = None
 
 
@@ -198,8 +198,7 @@ class AbstractController(eqx.Module):
 
     The memory, for example the integral of an error, obeys `d memory / dt = command(...).rate`. In continuous time the
     solver integrates it with the state; a sampled controller advances it by `period * rate` at each sample. A
-    controller with discrete changes, such as a counter, returns the changed memory as `command(...).memory` and works
-    in `SampledInputs` only.
+    controller in discrete time, such as a digital filter or a counter, returns the new memory, with or without a rate.
     """
 
     @abc.abstractmethod

@@ -1,5 +1,15 @@
 """Simulation of robots with the parts that act on them: differentiable rollouts on manifolds, with events."""
 
+from jaxdyn.simulation.drives import DriveLoads as DriveLoads
+from jaxdyn.simulation.drives import InputTable as InputTable
+from jaxdyn.simulation.drives import RequiredInputs as RequiredInputs
+from jaxdyn.simulation.drives import TransmissionStatus as TransmissionStatus
+from jaxdyn.simulation.drives import drive_loads as drive_loads
+from jaxdyn.simulation.drives import power_flows as power_flows
+from jaxdyn.simulation.drives import required_inputs as required_inputs
+from jaxdyn.simulation.drives import tabulate_inputs as tabulate_inputs
+from jaxdyn.simulation.drives import temperature_limit as temperature_limit
+from jaxdyn.simulation.drives import transmission_status as transmission_status
 from jaxdyn.simulation.events import AbstractReset as AbstractReset
 from jaxdyn.simulation.events import Coordinate as Coordinate
 from jaxdyn.simulation.events import Event as Event
@@ -29,6 +39,7 @@ from jaxdyn.simulation.system import State as State
 from jaxdyn.simulation.system import System as System
 from jaxdyn.simulation.system import Wrench as Wrench
 from jaxdyn.simulation.system import cubic_signal as cubic_signal
+from jaxdyn.simulation.system import held_inputs as held_inputs
 from jaxdyn.simulation.system import linear_signal as linear_signal
 from jaxdyn.simulation.trajectory import EventRecord as EventRecord
 from jaxdyn.simulation.trajectory import Interpolant as Interpolant

@@ -1,12 +1,19 @@
 """Figures without global state, and one style of axes, colours and curves."""
 
+import io
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from jaxdyn._errors import ModelError
+from jaxdyn.io.files import write_bytes
+
+_FORMATS = (".png", ".pdf", ".svg")
 INK = "#22272e"
 GREY = "#9aa3ad"
 #: eight colours that colour-blind readers can distinguish (Okabe and Ito 2008, "Color universal design"), darkened
@@ -56,3 +63,20 @@ def draw_legend(axes: Axes, source: Axes, title: str = ""):
     legend = axes.legend(handles, labels, title=title, fontsize=8, frameon=False, loc="center left")
     legend.get_title().set_fontsize(9)
     legend.get_title().set_fontweight("bold")
+
+
+def check_suffix(path: str | os.PathLike[str] | None):
+    """Raises `ModelError` for a file that is not one of the formats of figures."""
+    if path is not None and Path(path).suffix.lower() not in _FORMATS:
+        raise ModelError(f"{path}: the suffix of a figure must be one of {', '.join(_FORMATS)}")
+
+
+def finish_figure(figure: Figure, title: str, path: str | os.PathLike[str] | None, dpi: int) -> Figure:
+    """Writes the title, and the file unless the path is None; returns the figure."""
+    if title:
+        figure.suptitle(title, fontsize=12, fontweight="bold", color=INK, x=0.01, ha="left")
+    if path is not None:
+        content = io.BytesIO()
+        figure.savefig(content, format=Path(path).suffix.lower()[1:], dpi=dpi)
+        write_bytes(path, content.getvalue())
+    return figure

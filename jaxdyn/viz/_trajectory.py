@@ -1,20 +1,24 @@
 """The figure of a trajectory."""
 
-import io
 import os
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxdyn._errors import ModelError, ShapeError
-from jaxdyn.io.files import write_bytes
 from jaxdyn.simulation import Trajectory
-from jaxdyn.viz._canvas import COLORS, INK, draw_legend, label_axes, new_figure, plot_columns
+from jaxdyn.viz._canvas import (
+    COLORS,
+    check_suffix,
+    draw_legend,
+    finish_figure,
+    label_axes,
+    new_figure,
+    plot_columns,
+)
 from jaxdyn.viz._groups import Group, group_coordinates
 
-_FORMATS = (".png", ".pdf", ".svg")
 _QUANTITIES = ("configuration", "velocity", "effort")
 
 
@@ -52,22 +56,14 @@ def plot_trajectory(
             f"a figure shows one trajectory, not a batch of shape {trajectory.t.shape[:-1]}; "
             "select one: jax.tree.map(lambda x: x[0], trajectory)"
         )
-    suffix = None if path is None else Path(path).suffix.lower()
-    if suffix is not None and suffix not in _FORMATS:
-        raise ModelError(f"{path}: the suffix of a figure must be one of {', '.join(_FORMATS)}")
+    check_suffix(path)
     limbs = group_coordinates(trajectory.system.model)
     if not limbs:
         raise ModelError("the robot has no moving joint; there is nothing to draw")
     rows = tuple(np.asarray(x) for x in (trajectory.q, trajectory.v, trajectory.action.effort))
     figure = _draw_single_limb(trajectory, limbs[0], rows) if len(limbs) == 1 else _draw_limbs(trajectory, limbs, rows)
     name = trajectory.system.model.name if title is None else title
-    if name:
-        figure.suptitle(name, fontsize=12, fontweight="bold", color=INK, x=0.01, ha="left")
-    if path is not None:
-        content = io.BytesIO()
-        figure.savefig(content, format=str(suffix)[1:], dpi=dpi)
-        write_bytes(path, content.getvalue())
-    return figure
+    return finish_figure(figure, name, path, dpi)
 
 
 def _draw_single_limb(trajectory: Trajectory, limb: Group, rows: tuple[np.ndarray, ...]) -> Figure:

@@ -23,10 +23,14 @@ OTHERS = {
     "gripping_load": "assembles models",
     "on_surface": "assembles models",
     "mass_matrix_of_bodies": "an inner function: its callers have checked",
+    "power_flows": "takes a state of the system",
     "simulate_batch": "q0 and v0 are batches; tested apart",
+    "tabulate_inputs": "takes a reference over time",
+    "temperature_limit": "needs a motor with a temperature",
+    "transmission_status": "takes a state of the system",
 }
 CONFIGURATIONS = ("q", "q0", "q1")
-VELOCITIES = ("v", "v0", "dv", "a", "tau", "force")
+VELOCITIES = ("v", "v0", "dv", "a", "jerk", "tau", "force")
 
 
 def robot():
@@ -62,6 +66,7 @@ def _values() -> dict[str, Any]:
         "y": vector(4),
         "ydot": vector(4),
         "ts": jnp.array([0.0, 0.02]),
+        "t": 0.0,
         "t0": 0.0,
         "dt": 0.01,
         "num_steps": 2,

@@ -16,7 +16,6 @@ from jaxdyn.dynamics import (
     AbstractPart,
     AbstractSampledPart,
     Action,
-    Command,
     FreeMotion,
     passive_forces,
 )
@@ -220,7 +219,11 @@ class System(eqx.Module):
                 own = x.acting[0][0]
             elif isinstance(part, Inputs):
                 command = part.controller.command(self.mounted_model, t, state, x)
-                _check_continuous(part, command)
+                if command.memory is not None:
+                    raise ModelError(
+                        f"{type(part.controller).__name__} works in discrete time; sample it by "
+                        "SampledInputs(controller, period=...)"
+                    )
                 own, rate = command.inputs, _check_rate(part, x, command.rate)
             else:
                 continue
@@ -292,15 +295,6 @@ def described_motion(model: Model) -> AbstractMotion:
 def has_vector_coordinates(model: Model) -> bool:
     """Whether `qdot = v`, so that the configuration manifold is a vector space."""
     return all(has_vector_rate(joint) for joint in model.joints)
-
-
-def _check_continuous(part: Inputs, command: Command):
-    """Raises `ModelError` if the memory of a controller in continuous time has discrete changes."""
-    if command.memory is not None:
-        raise ModelError(
-            f"the controller {type(part.controller).__name__} changes its memory at its samples, but is given as a "
-            "controller in continuous time; give SampledInputs(controller, period=...)"
-        )
 
 
 def _check_rate(part: AbstractPart | AbstractActuator | Inputs, state, rate):

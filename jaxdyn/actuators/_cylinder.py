@@ -1,0 +1,223 @@
+"""Hydraulic and pneumatic servo cylinders."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from jaxdyn._numerics import as_float, as_function
+from jaxdyn._types import Array, Float, Scalar
+from jaxdyn.actuators._gear import velocity_index
+from jaxdyn.actuators._joint_actuator import AbstractJointActuator, PowerFlow
+from jaxdyn.actuators._linear import LinearActuator
+
+
+def _number_or_none(x):
+    return None if x is None else as_float(x)
+
+
+class HydraulicCylinder(AbstractJointActuator):
+    """An electrohydraulic servo valve with a symmetric cylinder, with linear equations about the middle of the stroke.
+
+        m sdd = A p - B sdot - F,    V / (4 beta) dp/dt = k_q u - k_c p - A sdot
+
+    s is the position of the piston, p the load pressure, which is the state and starts at zero, u the input of the
+    valve and F the force on the robot (Merritt 1967, "Hydraulic control systems"). The piston drives a prismatic joint,
+    or a swinging one over a lever r, `tau = r F`, `sdot = r v`; or any joint through a `mechanism` `s = g(q)`. The
+    moving mass belongs to the robot, `r^2 m` at the joint.
+
+    Arguments: `joint`, the name of a joint with one velocity coordinate, and the fields below, all leaves.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.actuators import HydraulicCylinder
+
+    model = jd.robots.pendulum()
+    numbers = {"piston_area": 1e-3, "volume": 4e-4, "bulk_modulus": 1e9, "flow_gain": 1e-3, "flow_pressure": 1e-11}
+    cylinder = HydraulicCylinder(model.joint_names[0], **numbers, mass=2.0, viscous=100.0, lever=0.1)
+    system, ts = jd.System(model, (cylinder,)), jnp.linspace(0.0, 0.02, 3)
+    run = jd.simulate(system, jnp.zeros(1), jnp.zeros(1), ts, inputs=jnp.array([0.1]))
+    ```
+    """
+
+    joint: str = eqx.field(static=True)
+    #: A, m^2
+    piston_area: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: V, of the oil in both chambers and lines, m^3
+    volume: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: beta, of the oil, Pa
+    bulk_modulus: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: k_q, flow per input, m^3/s
+    flow_gain: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: k_c, flow-pressure coefficient of valve and leaks, m^3/(s Pa)
+    flow_pressure: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: m, of piston, rod and moving oil, kg
+    mass: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: B, of piston and seals, N s/m
+    viscous: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
+    #: r, displacement of the piston per joint coordinate, m/rad or 1
+    lever: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.0, kw_only=True)
+    #: g of a mechanism `s = g(q)`, which replaces the lever
+    mechanism: Callable[[Scalar], Scalar] | None = eqx.field(converter=as_function, default=None, kw_only=True)
+    #: largest magnitude of u; None for no limit
+    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    num_inputs: int = eqx.field(static=True, default=1, init=False)
+
+    @property
+    def equivalent(self) -> LinearActuator:
+        """The same actuator as matrices."""
+        return _cylinder(self, 4 * self.bulk_modulus / self.volume)
+
+    @property
+    def uses_acceleration(self) -> bool:
+        """Whether there is a mechanism."""
+        return self.mechanism is not None
+
+    def mount(self, model):
+        return self.equivalent.mount(model)
+
+    def initial(self, model, q, v):
+        return jnp.zeros(1, v.dtype)
+
+    def canonical_form(self, q, v, state):
+        return self.equivalent.canonical_form(q, v, state)
+
+    def act(self, model, t, q, v, a, state, inputs):
+        return self.equivalent.act(model, t, q, v, a, state, inputs)
+
+    def requirement(self, motion, rate, state):
+        """The jerk determines the input through the rate of the load pressure."""
+        return self.equivalent.requirement(motion, rate, state)
+
+    def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
+        """Balance of power; `supply` is `k_q u p`, `copper_loss` the heat `k_c p^2` of leaks and valve."""
+        return _power_flow(self, 4 * self.bulk_modulus / self.volume, model, q, v, a, state, inputs)
+
+    def holds(self, v):
+        return jnp.zeros((), bool)
+
+
+class PneumaticCylinder(AbstractJointActuator):
+    """A pneumatic servo valve with a symmetric cylinder, with linear equations about the middle of the stroke.
+
+        m sdd = A p - B sdot - F,    V / (4 kappa p_0) dp/dt = k_q u - k_c p - A sdot
+
+    The equations of `HydraulicCylinder` with the bulk modulus `kappa p_0` of the air at the mean absolute pressure p_0,
+    with kappa = 1 for isothermal and 1.4 for adiabatic changes: a stiffness lower by three orders of magnitude.
+
+    Arguments: `joint`, the name of a joint with one velocity coordinate, and the fields below, all leaves.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.actuators import PneumaticCylinder
+
+    model = jd.robots.pendulum()
+    numbers = {"piston_area": 1e-3, "volume": 4e-4, "pressure": 6e5, "flow_gain": 5e-3, "flow_pressure": 1e-9}
+    cylinder = PneumaticCylinder(model.joint_names[0], **numbers, mass=1.0, viscous=50.0, lever=0.1)
+    system, ts = jd.System(model, (cylinder,)), jnp.linspace(0.0, 0.02, 3)
+    run = jd.simulate(system, jnp.zeros(1), jnp.zeros(1), ts, inputs=jnp.array([0.1]))
+    ```
+    """
+
+    joint: str = eqx.field(static=True)
+    #: A, m^2
+    piston_area: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: V, of the air in both chambers and lines, m^3
+    volume: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: p_0, mean absolute pressure of the chambers, Pa
+    pressure: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: kappa, 1 for isothermal and 1.4 for adiabatic changes of air
+    polytropic_exponent: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.4, kw_only=True)
+    #: k_q, flow per input, m^3/s
+    flow_gain: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: k_c, flow-pressure coefficient of valve and leaks, m^3/(s Pa)
+    flow_pressure: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: m, of piston and rod, kg
+    mass: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
+    #: B, of piston and seals, N s/m
+    viscous: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
+    #: r, displacement of the piston per joint coordinate, m/rad or 1
+    lever: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.0, kw_only=True)
+    #: g of a mechanism `s = g(q)`, which replaces the lever
+    mechanism: Callable[[Scalar], Scalar] | None = eqx.field(converter=as_function, default=None, kw_only=True)
+    #: largest magnitude of u; None for no limit
+    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    num_inputs: int = eqx.field(static=True, default=1, init=False)
+
+    @property
+    def equivalent(self) -> LinearActuator:
+        """The same actuator as matrices."""
+        return _cylinder(self, self._stiffness)
+
+    @property
+    def uses_acceleration(self) -> bool:
+        """Whether there is a mechanism."""
+        return self.mechanism is not None
+
+    def mount(self, model):
+        return self.equivalent.mount(model)
+
+    def initial(self, model, q, v):
+        return jnp.zeros(1, v.dtype)
+
+    def canonical_form(self, q, v, state):
+        return self.equivalent.canonical_form(q, v, state)
+
+    def act(self, model, t, q, v, a, state, inputs):
+        return self.equivalent.act(model, t, q, v, a, state, inputs)
+
+    def requirement(self, motion, rate, state):
+        """The jerk determines the input through the rate of the load pressure."""
+        return self.equivalent.requirement(motion, rate, state)
+
+    def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
+        """Balance of power; `supply` is `k_q u p`, `copper_loss` the heat `k_c p^2` of leaks and valve."""
+        return _power_flow(self, self._stiffness, model, q, v, a, state, inputs)
+
+    def holds(self, v):
+        return jnp.zeros((), bool)
+
+    @property
+    def _stiffness(self):
+        return 4 * self.polytropic_exponent * self.pressure / self.volume
+
+
+def _cylinder(c: HydraulicCylinder | PneumaticCylinder, stiffness) -> LinearActuator:
+    """The matrices of a cylinder whose pressure grows by `stiffness` Pa per m^3."""
+    zero, one = jnp.zeros_like(stiffness), jnp.ones_like(stiffness)
+    C = jnp.stack(
+        [
+            jnp.stack([zero, one, zero]),
+            jnp.stack([zero, -c.viscous / c.mass, c.piston_area / c.mass]),
+            jnp.stack([zero, -stiffness * c.piston_area, -stiffness * c.flow_pressure]),
+        ]
+    )
+    d = stiffness * c.flow_gain
+    return LinearActuator(c.joint, C, -1 / c.mass, d, gear=c.lever, mechanism=c.mechanism, input_limit=c.input_limit)
+
+
+def _power_flow(c: HydraulicCylinder | PneumaticCylinder, stiffness, model, q, v, a, state, inputs) -> PowerFlow:
+    actuator = c.equivalent
+    index = velocity_index(model, type(c).__name__, c.joint)
+    position = q[model.joint(c.joint).q.start]
+    form = actuator.canonical_form(position, v[index], state)
+    speed, acceleration = _piston(c, position, v[index], a[index])
+    p, u = state[0], actuator.limit_input(inputs[0])
+    leak = c.flow_pressure * p
+    compression = (c.flow_gain * u - leak - c.piston_area * speed) * p  # = p dp/dt / stiffness
+    kinetic = c.mass * acceleration * speed
+    mechanical = (form.effort - form.inertia * a[index]) * v[index]
+    zero = jnp.zeros_like(kinetic)
+    return PowerFlow(c.flow_gain * u * p, leak * p, zero, c.viscous * speed**2, zero, compression + kinetic, mechanical)
+
+
+def _piston(c: HydraulicCylinder | PneumaticCylinder, q, v, a):
+    """Velocity and acceleration of the piston."""
+    if c.mechanism is None:
+        return c.lever * v, c.lever * a
+    g: Callable[[Array], Array] = c.mechanism
+    speed = lambda x, w: jax.jvp(g, (x,), (w,))[1]
+    return jax.jvp(speed, (q, v), (v, a))

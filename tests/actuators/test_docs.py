@@ -1,0 +1,11 @@
+"""The code of docs/drives.md runs."""
+
+import pytest
+
+from tests.pages import run_page
+
+
+@pytest.mark.slow
+def test_page_runs():
+    names = run_page("drives")
+    assert abs(names["peak"] - 5.6159) < 1e-3 and names["run"].status == names["jd"].SimulationStatus.EVENT
