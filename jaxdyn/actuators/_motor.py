@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
@@ -21,7 +22,7 @@ from jaxdyn.actuators._motor_equations import (
 from jaxdyn.actuators._motor_state import MotorFlow, MotorState
 from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
 from jaxdyn.actuators._thermal import ThermalModel
-from jaxdyn.dynamics import Action
+from jaxdyn.dynamics import AbstractRatedActuator, Action
 from jaxdyn.model import Model
 
 
@@ -29,7 +30,7 @@ def _number_or_none(x):
     return None if x is None else as_float(x)
 
 
-class DcMotor(AbstractJointActuator):
+class DcMotor(AbstractJointActuator, AbstractRatedActuator):
     """A permanent-magnet motor that turns a joint through a gear, commanded in volts, amperes or newton metres.
 
         u = R i + L di/dt + C_E n v,    J n a = C_M i - B n v - M,    tau = n M
@@ -124,6 +125,27 @@ class DcMotor(AbstractJointActuator):
     def num_inputs(self) -> int:
         """1, or 0 where `voltage` is given."""
         return 0 if self.voltage is not None else 1
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The quantity that the input commands and the joint, such as "voltage.elbow"."""
+        return (f"{self.input_quantity}.{self.joint}",) * self.num_inputs
+
+    def input_limits(self):
+        """The limit of the voltage, of the current, or of the torque under the largest current."""
+        bound = self.voltage_limit if self.input_quantity == "voltage" else self.current_limit
+        if bound is not None and self.input_quantity == "torque":
+            bound = bound * jnp.abs(self.gear * self.constant)
+        upper = jnp.full(self.num_inputs, jnp.inf if bound is None else bound)
+        return -upper, upper
+
+    def state_limits(self, state):
+        """The largest current, if the current is a state; other states have no limit."""
+        unlimited = jax.tree.map(lambda x: jnp.full_like(x, jnp.inf), state)
+        upper = unlimited
+        if self.inductance is not None and self.current_limit is not None:
+            upper = eqx.tree_at(lambda x: x.current, unlimited, jnp.full_like(state.current, self.current_limit))
+        return jax.tree.map(jnp.negative, upper), upper
 
     @property
     def uses_acceleration(self) -> bool:

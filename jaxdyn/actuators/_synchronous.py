@@ -12,6 +12,7 @@ from jaxdyn.actuators._joint_actuator import AbstractJointActuator
 from jaxdyn.actuators._motor import DcMotor
 from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
 from jaxdyn.actuators._thermal import ThermalModel
+from jaxdyn.dynamics import AbstractRatedActuator
 
 
 def _number_or_none(x):
@@ -25,7 +26,7 @@ _SHARED = (
 ).split()
 
 
-class SynchronousMotor(AbstractJointActuator):
+class SynchronousMotor(AbstractJointActuator, AbstractRatedActuator):
     """A permanent-magnet synchronous motor with field orientation, which turns a joint through a gear.
 
         u_q = R i_q + L_q di_q/dt + p psi n v,    J n a = 1.5 p psi i_q - B n v - M,    tau = n M
@@ -103,6 +104,16 @@ class SynchronousMotor(AbstractJointActuator):
     def num_inputs(self) -> int:
         """1, or 0 where `voltage` is given."""
         return self.equivalent.num_inputs
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        return self.equivalent.input_names
+
+    def input_limits(self):
+        return self.equivalent.input_limits()
+
+    def state_limits(self, state):
+        return self.equivalent.state_limits(state)
 
     @property
     def uses_acceleration(self) -> bool:

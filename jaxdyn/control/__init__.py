@@ -1,5 +1,10 @@
 """Control laws: functions of time and state, with their gains as leaves, for `simulate`."""
 
+from jaxdyn.control._cascade import CascadedControl as CascadedControl
+from jaxdyn.control._cascade import CascadeMemory as CascadeMemory
+from jaxdyn.control._cascade import ServoControl as ServoControl
+from jaxdyn.control._cascade import motor_currents as motor_currents
+from jaxdyn.control._cascade import proportional_integral as proportional_integral
 from jaxdyn.control._joint_space import ComputedTorque as ComputedTorque
 from jaxdyn.control._joint_space import GravityPD as GravityPD
 from jaxdyn.control._joint_space import ReferenceFeedforward as ReferenceFeedforward

@@ -7,6 +7,7 @@ from jaxdyn.dynamics._contracts import AbstractActuator as AbstractActuator
 from jaxdyn.dynamics._contracts import AbstractController as AbstractController
 from jaxdyn.dynamics._contracts import AbstractMotion as AbstractMotion
 from jaxdyn.dynamics._contracts import AbstractPart as AbstractPart
+from jaxdyn.dynamics._contracts import AbstractRatedActuator as AbstractRatedActuator
 from jaxdyn.dynamics._contracts import AbstractSampledPart as AbstractSampledPart
 from jaxdyn.dynamics._contracts import Action as Action
 from jaxdyn.dynamics._contracts import Command as Command

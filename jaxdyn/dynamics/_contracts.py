@@ -162,6 +162,26 @@ class AbstractActuator(eqx.Module):
         """
 
 
+class AbstractRatedActuator(AbstractActuator):
+    """Contract of an actuator that names its inputs and states limits of its inputs and its state.
+
+    Names appear in messages, and `jaxdyn.trajopt.Bounds.of` takes the limits as bounds.
+    """
+
+    @property
+    @abc.abstractmethod
+    def input_names(self) -> tuple[str, ...]:
+        """One name for each input, such as "voltage.elbow"."""
+
+    @abc.abstractmethod
+    def input_limits(self) -> tuple[Float[Array, " inputs"], Float[Array, " inputs"]]:
+        """Lower and upper limits of the inputs, `(num_inputs,)`, infinite without a limit."""
+
+    @abc.abstractmethod
+    def state_limits(self, state: PyTree) -> tuple[PyTree, PyTree]:
+        """Lower and upper limits of the state, pytrees like `state`, infinite without a limit."""
+
+
 class Command(eqx.Module):
     """Inputs of the actuators at one instant, and how the controller's memory goes on."""
 
@@ -169,7 +189,7 @@ class Command(eqx.Module):
     inputs: Float[Array, " inputs"]
     #: time derivative of the memory, a pytree like it
     rate: PyTree = None
-    #: memory after a sample, for a controller in discrete time, which has no `rate`
+    #: memory after a sample, for a controller in discrete time; with a `rate`, `period * rate` is added to it
     memory: PyTree = None
 
 
@@ -178,7 +198,7 @@ class AbstractController(eqx.Module):
 
     The memory, for example the integral of an error, obeys `d memory / dt = command(...).rate`. In continuous time the
     solver integrates it with the state; a sampled controller advances it by `period * rate` at each sample. A
-    controller in discrete time, such as a digital filter, returns the new memory instead of a rate.
+    controller in discrete time, such as a digital filter or a counter, returns the new memory, with or without a rate.
     """
 
     @abc.abstractmethod

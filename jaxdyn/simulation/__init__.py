@@ -16,6 +16,10 @@ from jaxdyn.simulation.events import Event as Event
 from jaxdyn.simulation.events import JointLimit as JointLimit
 from jaxdyn.simulation.events import Rebound as Rebound
 from jaxdyn.simulation.events import joint_stops as joint_stops
+from jaxdyn.simulation.linearisation import StateFeedback as StateFeedback
+from jaxdyn.simulation.linearisation import SystemLqr as SystemLqr
+from jaxdyn.simulation.linearisation import linearise_system as linearise_system
+from jaxdyn.simulation.linearisation import system_lqr as system_lqr
 from jaxdyn.simulation.rollout import integrate_fixed_steps as integrate_fixed_steps
 from jaxdyn.simulation.rollout import simulate as simulate
 from jaxdyn.simulation.rollout import simulate_batch as simulate_batch

@@ -43,10 +43,12 @@ from jaxdyn.trajopt.interior_point import solve as solve
 from jaxdyn.trajopt.problem import AbstractConstrainedDynamics as AbstractConstrainedDynamics
 from jaxdyn.trajopt.problem import AbstractDynamics as AbstractDynamics
 from jaxdyn.trajopt.problem import AbstractImplicit as AbstractImplicit
+from jaxdyn.trajopt.problem import AbstractLimitedDynamics as AbstractLimitedDynamics
 from jaxdyn.trajopt.problem import Boundary as Boundary
 from jaxdyn.trajopt.problem import Bounds as Bounds
 from jaxdyn.trajopt.problem import Constrained as Constrained
 from jaxdyn.trajopt.problem import ConstrainedRobot as ConstrainedRobot
+from jaxdyn.trajopt.problem import DynamicsLimits as DynamicsLimits
 from jaxdyn.trajopt.problem import Guess as Guess
 from jaxdyn.trajopt.problem import PathConstraint as PathConstraint
 from jaxdyn.trajopt.problem import Problem as Problem

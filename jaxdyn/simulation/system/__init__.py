@@ -17,6 +17,12 @@ from jaxdyn.simulation.system._inputs import cubic_signal as cubic_signal
 from jaxdyn.simulation.system._inputs import linear_signal as linear_signal
 from jaxdyn.simulation.system._inputs import with_effort as with_effort
 from jaxdyn.simulation.system._inputs import with_inputs as with_inputs
+from jaxdyn.simulation.system._layout import PartLayout as PartLayout
+from jaxdyn.simulation.system._layout import has_free_inputs as has_free_inputs
+from jaxdyn.simulation.system._layout import input_limits as input_limits
+from jaxdyn.simulation.system._layout import input_names as input_names
+from jaxdyn.simulation.system._layout import part_layout as part_layout
+from jaxdyn.simulation.system._layout import part_limits as part_limits
 from jaxdyn.simulation.system._sampling import SampledState as SampledState
 from jaxdyn.simulation.system._sampling import next_instant as next_instant
 from jaxdyn.simulation.system._state import ChartedState as ChartedState

@@ -156,11 +156,10 @@ class SampledInputs(eqx.Module):
         queue, memory = waiting
         command = self.controller.command(model, t, state, memory)
         new = check_shape("inputs of a controller", jnp.asarray(command.inputs, queue.dtype), queue.shape[1:])
-        if command.memory is None:
-            memory = jax.tree.map(lambda m, r: m + self.period * r, memory, command.rate)
-        else:
-            memory = command.memory
-        return jnp.concatenate([queue[1:], new[None]]), memory
+        changed = memory if command.memory is None else command.memory
+        if command.memory is None or command.rate is not None:
+            changed = jax.tree.map(lambda m, r: m + self.period * r, changed, command.rate)
+        return jnp.concatenate([queue[1:], new[None]]), changed
 
 
 def held_inputs(inputs: Float[Array, "n inputs"], period: ArrayLike, delay: ArrayLike = 0.0) -> SampledInputs:

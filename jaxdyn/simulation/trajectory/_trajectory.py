@@ -172,6 +172,13 @@ class Trajectory(eqx.Module):
             )
         return self
 
+    @property
+    def last(self) -> State:
+        """The state at the last time, whose `q`, `v` and `parts` continue the run; in a batch, those of all samples."""
+        axis = self.q.ndim - 2
+        q, v, parts = jax.tree.map(lambda x: x[(slice(None),) * axis + (-1,)], (self.q, self.v, self.parts))
+        return State(q, v, parts)
+
     def over(self, f: Callable[[Model, Config, Velocity], PyTree]) -> PyTree:
         """`f(model, q, v)` at every saved time. Define f at module level to avoid recompilation."""
         return _map_rows(_OfState(f), self)

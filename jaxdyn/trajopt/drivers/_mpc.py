@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,10 +13,10 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
 from jaxdyn._types import Array, Effort, Float, PyTree, Scalar
-from jaxdyn.dynamics import AbstractSampledPart, Action, FreeMotion
+from jaxdyn.dynamics import AbstractSampledPart, Action
 from jaxdyn.trajopt.ilqr import Multipliers, Options, check_fixed, end_rows, guess, optimise, row_limits
 from jaxdyn.trajopt.interior_point import solve
-from jaxdyn.trajopt.problem import AbstractDynamics, Guess, PathConstraint, Problem, Robot
+from jaxdyn.trajopt.problem import AbstractDynamics, AbstractImplicit, Guess, PathConstraint, Problem, Robot
 from jaxdyn.trajopt.transcription import MultipleShooting, rk4
 
 
@@ -166,6 +167,12 @@ class ModelPredictive(AbstractSampledPart):
         """
         check_fixed(problem, "ModelPredictive")
         d = problem.dynamics
+        if isinstance(d, Robot) and (d.inputs is None or d.layout.size):
+            raise ModelError(
+                f"ModelPredictive sees q and v and commands efforts, but the states {list(d.layout.names)} and the "
+                f"controls {list(d.control_names)} of this Robot belong to its parts; plan for a Robot whose efforts "
+                "are the controls and leave the currents to jaxdyn.control.CascadedControl"
+            )
         if efforts is not None:
             self.efforts = as_function(efforts)
         elif isinstance(d, Robot):
@@ -250,6 +257,33 @@ class _ShiftedDynamics(AbstractDynamics):
         return self.dynamics.rate(t + self.start, x, u)
 
 
+class _ShiftedImplicit(AbstractDynamics, AbstractImplicit):
+    """Implicit dynamics whose time is measured from `start` (s)."""
+
+    state_names: tuple[str, ...] = eqx.field(static=True)
+    control_names: tuple[str, ...] = eqx.field(static=True)
+    dynamics: Any
+    #: s
+    start: Float[Array, "*batch"]
+
+    @property
+    def has_cheap_residual(self) -> bool:
+        return self.dynamics.has_cheap_residual
+
+    @property
+    def is_affine(self) -> bool:
+        return self.dynamics.is_affine
+
+    def rate(self, t, x, u):
+        return self.dynamics.rate(t + self.start, x, u)
+
+    def unknowns(self, t, x, u):
+        return self.dynamics.unknowns(t + self.start, x, u)
+
+    def implicit(self, t, x, u, y):
+        return self.dynamics.implicit(t + self.start, x, u, y)
+
+
 class _ShiftedFunction(eqx.Module):
     """A function of time and other arguments, whose time is measured from `start` (s)."""
 
@@ -263,8 +297,8 @@ class _ShiftedFunction(eqx.Module):
 def shift_time(problem: Problem, t) -> Problem:
     """The problem with its time measured from t (s)."""
     d = problem.dynamics
-    free = isinstance(d, Robot) and not d.system.parts and isinstance(d.system.motion, FreeMotion)
-    shifted = d if free else _ShiftedDynamics(d.state_names, d.control_names, d, t)
+    kind = _ShiftedImplicit if isinstance(d, AbstractImplicit) else _ShiftedDynamics
+    shifted = kind(d.state_names, d.control_names, d, t)
     late = lambda f: None if f is None else _ShiftedFunction(f, t)
     path = tuple(PathConstraint(c.name, _ShiftedFunction(c.function, t), c.lower, c.upper) for c in problem.path)
     parts = (shifted, late(problem.running), late(problem.final), path)

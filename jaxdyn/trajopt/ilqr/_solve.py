@@ -16,7 +16,7 @@ from jaxdyn.trajopt.ilqr._algorithm import ILQRProgress, Iterate, Options, rollo
 from jaxdyn.trajopt.ilqr._sensitivity import optimise
 from jaxdyn.trajopt.ilqr._shooting_form import augment_problem, check_simulated, restore_solution, set_start
 from jaxdyn.trajopt.ilqr._stage import Multipliers, augmented_lagrangian, end_limits, end_rows, row_limits, rows, step
-from jaxdyn.trajopt.problem import Problem, Residual, Solution, largest_residual, run_compiled
+from jaxdyn.trajopt.problem import Problem, Residual, Robot, Solution, largest_residual, run_compiled
 from jaxdyn.trajopt.transcription import boundary_names, path_sizes
 
 
@@ -205,7 +205,13 @@ def tracking_law(model: Model, solution: Solution) -> TrackingFeedback:
 
     Controls are held over intervals; gains and states are interpolated.
     """
-    inputs = getattr(solution.problem.dynamics, "inputs", None)
+    d = solution.problem.dynamics
+    inputs = getattr(d, "inputs", None)
+    if d.nx != model.nq + model.nv or (inputs is None and isinstance(d, Robot)):
+        raise ModelError(
+            f"tracking_law returns efforts for (q, v), but the states of this solution are {list(d.state_names)} and "
+            f"its controls {list(d.control_names)}"
+        )
     if inputs is None:
         raise ModelError(f"tracking_law needs a solution for a Robot, not {type(solution.problem.dynamics).__name__}")
     if solution.problem.bounds.control_rate is not None:

@@ -131,7 +131,7 @@ class Program(eqx.Module):
 
     def _linearise_point(self, p) -> PointLinearisation:
         d = self.problem.dynamics
-        if not isinstance(d, AbstractImplicit) or not d.is_affine:
+        if not isinstance(d, AbstractImplicit) or not d.has_cheap_residual:
             jacobian, value = jax.jacfwd(lambda p: (self.point(p),) * 2, has_aux=True)(p)
             return PointLinearisation(p, value, jacobian, None)
         t, x, u = self._unpack(p)
@@ -158,6 +158,10 @@ class Program(eqx.Module):
             value, residual = self._implicit_equations(*parts)
             return of_outcome @ value - multipliers @ residual
 
+        bend = jax.hessian(lambda p: of_cost @ self._cost_and_path(p))(at.at)
+        if not self.problem.dynamics.is_affine:
+            along = lambda dp: lagrangian(*self._unpack(at.at + dp), implicit.unknowns + implicit.sensitivity @ dp)
+            return bend + jax.hessian(along)(jnp.zeros_like(at.at))
         gradient = jax.grad(lagrangian, (0, 1, 2, 3))
         parts = *self._unpack(at.at), implicit.unknowns
         t, x = (jax.jacfwd(gradient, k)(*parts) for k in (0, 1))
@@ -167,7 +171,7 @@ class Program(eqx.Module):
         H_pp = jnp.concatenate([jnp.concatenate(row, axis=1) for row in rows])
         H_yp = jnp.concatenate([t[3][:, None], x[3], jnp.zeros((x[3].shape[0], zero.shape[0]), H_pp.dtype)], axis=1)
         mixed = H_yp.T @ implicit.sensitivity
-        return H_pp + mixed + mixed.T + jax.hessian(lambda p: of_cost @ self._cost_and_path(p))(at.at)
+        return H_pp + mixed + mixed.T + bend
 
     def split(self, value) -> PointValues:
         """The parts of a vector of `point`."""

@@ -7,14 +7,16 @@ from jaxdyn.trajopt.problem._constrained_robot import ConstrainedRobot as Constr
 from jaxdyn.trajopt.problem._dynamics import AbstractConstrainedDynamics as AbstractConstrainedDynamics
 from jaxdyn.trajopt.problem._dynamics import AbstractDynamics as AbstractDynamics
 from jaxdyn.trajopt.problem._dynamics import AbstractImplicit as AbstractImplicit
+from jaxdyn.trajopt.problem._dynamics import AbstractLimitedDynamics as AbstractLimitedDynamics
 from jaxdyn.trajopt.problem._dynamics import Constrained as Constrained
-from jaxdyn.trajopt.problem._dynamics import Robot as Robot
+from jaxdyn.trajopt.problem._dynamics import DynamicsLimits as DynamicsLimits
 from jaxdyn.trajopt.problem._dynamics import VectorField as VectorField
 from jaxdyn.trajopt.problem._implicit import differentiate_implicitly as differentiate_implicitly
 from jaxdyn.trajopt.problem._problem import Bounds as Bounds
 from jaxdyn.trajopt.problem._problem import Guess as Guess
 from jaxdyn.trajopt.problem._problem import PathConstraint as PathConstraint
 from jaxdyn.trajopt.problem._problem import Problem as Problem
+from jaxdyn.trajopt.problem._robot import Robot as Robot
 from jaxdyn.trajopt.problem._signatures import CouplingFunction as CouplingFunction
 from jaxdyn.trajopt.problem._signatures import FinalFunction as FinalFunction
 from jaxdyn.trajopt.problem._signatures import PointFunction as PointFunction

@@ -28,14 +28,14 @@ from jaxdyn.simulation import velocity_names
 from jaxdyn.trajopt.problem._dynamics import (
     AbstractConstrainedDynamics,
     AbstractImplicit,
+    AbstractLimitedDynamics,
     Constrained,
-    _check_coordinates,
-    actuated_columns,
-    state_names,
+    DynamicsLimits,
 )
+from jaxdyn.trajopt.problem._robot import actuated_columns, check_coordinates, effort_limits, state_names
 
 
-class ConstrainedRobot(AbstractConstrainedDynamics, AbstractImplicit):
+class ConstrainedRobot(AbstractConstrainedDynamics, AbstractLimitedDynamics, AbstractImplicit):
     """A robot with constraints, such as contact with a surface or closed loops.
 
     The state is `x = (q, v)`; the controls are the efforts followed by the Lagrange multipliers:
@@ -93,7 +93,7 @@ class ConstrainedRobot(AbstractConstrainedDynamics, AbstractImplicit):
 
         Raises `ModelError` for a wrong `rank`, and for redundant nonholonomic constraints.
         """
-        _check_coordinates(model)
+        check_coordinates(model)
         self.model, self.constraints = model, as_constraints(constraints)
         columns = actuated_columns(model, actuated)
         self.inputs = jnp.asarray(np.eye(model.nv)[:, columns], model.dtype)
@@ -122,8 +122,19 @@ class ConstrainedRobot(AbstractConstrainedDynamics, AbstractImplicit):
         return self._outcome(constraints, self._acceleration(constraints, x, u))
 
     @property
+    def has_cheap_residual(self) -> bool:
+        return True
+
+    @property
     def is_affine(self) -> bool:
         return True
+
+    def limits(self):
+        """DynamicsLimits of the joints; constraint forces have none."""
+        joints, effort = self.model.limits, effort_limits(self.model, self.inputs)
+        effort = jnp.concatenate([effort, jnp.full(self.num_forces, jnp.inf, effort.dtype)])
+        states = [jnp.concatenate(x) for x in ((joints.lower, -joints.velocity), (joints.upper, joints.velocity))]
+        return DynamicsLimits(*states, -effort, effort)
 
     def unknowns(self, t, x, u):
         return self._acceleration(self._linearise(t, x), x, u)

@@ -1,4 +1,4 @@
-"""Dynamics of optimal control problems: vector fields, robots, and the contracts of both."""
+"""Dynamics of optimal control problems: contracts, and vector fields."""
 
 import abc
 from collections.abc import Callable
@@ -7,15 +7,9 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
 from jaxdyn._types import Array, Float, PyTree, Scalar
-from jaxdyn.joints import has_vector_rate
-from jaxdyn.model import Limits, Model
-from jaxdyn.simulation import System, coordinate_names, velocity_names
-from jaxdyn.simulation.system import as_system
 
 
 class AbstractDynamics(eqx.Module):
@@ -56,8 +50,13 @@ class AbstractImplicit(eqx.Module):
 
     @property
     @abc.abstractmethod
+    def has_cheap_residual(self) -> bool:
+        """Whether residual and outcome cost less than the solution y; otherwise `rate` is differentiated."""
+
+    @property
+    @abc.abstractmethod
     def is_affine(self) -> bool:
-        """True if residual and outcome are affine in (u, y), as in mechanics; otherwise the rate is differentiated."""
+        """True if residual and outcome are affine in (u, y), as in mechanics, which saves second derivatives."""
 
     @abc.abstractmethod
     def unknowns(self, t, x, u) -> Float[Array, " n"]:
@@ -66,6 +65,23 @@ class AbstractImplicit(eqx.Module):
     @abc.abstractmethod
     def implicit(self, t, x, u, y) -> "tuple[Array | Constrained, Array]":
         """The outcome, a rate or a `Constrained`, and the residual `(n,)` for any y; `d residual/dy` is regular."""
+
+
+class DynamicsLimits(NamedTuple):
+    """DynamicsLimits of states `(nx,)` and controls `(nu,)`, infinite where there is none."""
+
+    lower_state: jax.Array
+    upper_state: jax.Array
+    lower_control: jax.Array
+    upper_control: jax.Array
+
+
+class AbstractLimitedDynamics(AbstractDynamics):
+    """Contract of dynamics that know limits of their states and controls, which `Bounds.of` takes."""
+
+    @abc.abstractmethod
+    def limits(self) -> DynamicsLimits:
+        """DynamicsLimits of states and controls."""
 
 
 class VectorField(AbstractDynamics):
@@ -103,73 +119,6 @@ class VectorField(AbstractDynamics):
         return jnp.asarray(self.function(t, x, u, self.parameters))
 
 
-class Robot(AbstractDynamics, AbstractImplicit):
-    """The dynamics of a robot with state `x = (q, v)` and joint efforts as controls.
-
-        M(q) vdot + h(q, v) = inputs u + passive efforts + efforts of the parts of the system,   qdot = v
-
-    These are the equations of `simulate`, for joints whose coordinates form a vector.
-
-    ```python
-    import jax.numpy as jnp
-
-    import jaxdyn as jd
-    from jaxdyn.trajopt import Robot
-
-    robot = Robot(jd.robots.acrobot(), actuated=("elbow",))
-    assert robot.state_names == ("q.shoulder", "q.elbow", "v.shoulder", "v.elbow")
-    assert robot.rate(0.0, jnp.zeros(4), jnp.ones(1)).shape == (4,)
-    ```
-    """
-
-    system: System
-    #: map from controls to generalised forces, `(nv, nu)`
-    inputs: Float[Array, "*batch nv nu"]
-    state_names: tuple[str, ...] = eqx.field(static=True)
-    control_names: tuple[str, ...] = eqx.field(static=True)
-
-    def __init__(self, system: Model | System, actuated: tuple[str, ...] | None = None):
-        """Arguments:
-
-        * `system`: a model or a `System`; its parts must not have states.
-        * `actuated`: names of the actuated joints; by default the joints with actuators, or all joints without any.
-
-        Raises `ModelError` for joints with quaternions and for parts with states.
-        """
-        self.system = as_system(system)
-        model = self.system.model
-        _check_coordinates(model)
-        _check_parts(self.system)
-        columns = actuated_columns(model, actuated)
-        names = [name for name, _ in velocity_names(model)]
-        self.inputs = jnp.asarray(np.eye(model.nv)[:, columns], model.dtype)
-        self.state_names = state_names(model)
-        self.control_names = tuple(names[k] for k in columns)
-
-    @property
-    def model(self) -> Model:
-        """The robot."""
-        return self.system.model
-
-    def rate(self, t, x, u):
-        return jnp.concatenate([x[self.model.nq :], self.unknowns(t, x, u)])
-
-    def unknowns(self, t, x, u):
-        q, v = x[: self.model.nq], x[self.model.nq :]
-        return self.system.accelerate(t, self.system.initial(q, v, t), effort=self.inputs @ u)[1]
-
-    @property
-    def is_affine(self) -> bool:
-        return self.system.motion.has_affine_residual and not self.system.uses_acceleration
-
-    def implicit(self, t, x, u, y):
-        q, v = x[: self.model.nq], x[self.model.nq :]
-        state = self.system.initial(q, v, t)
-        action = self.system.action(t, state, effort=self.inputs @ u, acceleration=y)
-        residual = self.system.motion.residual(self.system.mounted_model, t, q, v, y, action.effort, action.external)
-        return jnp.concatenate([v, y]), residual
-
-
 class Constrained(NamedTuple):
     """Values of constrained dynamics at one evaluation point."""
 
@@ -200,44 +149,3 @@ class AbstractConstrainedDynamics(AbstractDynamics):
     @abc.abstractmethod
     def constrained(self, t, x, u) -> Constrained:
         """All values at one evaluation point; the field `rate` equals the method `rate`."""
-
-
-def state_names(model: Model) -> tuple[str, ...]:
-    """Names of positions and velocities."""
-    return tuple(f"q.{n}" for n, _ in coordinate_names(model)) + tuple(f"v.{n}" for n, _ in velocity_names(model))
-
-
-def actuated_columns(model: Model, actuated: tuple[str, ...] | None) -> list[int]:
-    """Velocity coordinates of the joints `actuated`; by default of the joints with actuators, or of all joints."""
-    if actuated is None:
-        actuated = tuple(dict.fromkeys(a.joint for a in model.actuators))
-        if not actuated:
-            return list(range(model.nv))
-    return [k for name in actuated for k in range(*model.joint(name).v.indices(model.nv))]
-
-
-def limits_of(dynamics: AbstractDynamics) -> Limits | None:
-    """The joint limits of a robot's model, or None."""
-    model = getattr(dynamics, "model", None)
-    return model.limits if isinstance(model, Model) else None
-
-
-def _check_coordinates(model: Model):
-    views = [model.joint(n) for n in model.joint_names]
-    names = [v.name for v in views if not has_vector_rate(v.joint)]
-    if names:
-        raise ModelError(
-            f"joints {names} have coordinates that do not form a vector, but a trajectory needs vectors; replace "
-            "Spherical, Free and Planar by joints with angles, such as SphericalZYX and Prismatic"
-        )
-
-
-def _check_parts(system: System):
-    zeros = lambda n: jnp.zeros(n, system.model.dtype)
-    initial = jax.eval_shape(lambda: system.initial(zeros(system.model.nq), zeros(system.model.nv)).parts)
-    names = [type(p).__name__ for p, s in zip(system.parts, initial or (), strict=True) if s is not None]
-    if names:
-        raise ModelError(
-            f"parts {names} have states, but the state of a Robot is (q, v) alone; write the equations of the robot "
-            "and its parts as a VectorField"
-        )

@@ -15,7 +15,8 @@ from jaxdyn._types import Array, Float
 from jaxdyn.model import Model
 from jaxdyn.simulation import System
 from jaxdyn.trajopt.problem._boundary import Boundary, BoundaryLike, as_boundary
-from jaxdyn.trajopt.problem._dynamics import AbstractDynamics, Robot, limits_of
+from jaxdyn.trajopt.problem._dynamics import AbstractDynamics, AbstractLimitedDynamics
+from jaxdyn.trajopt.problem._robot import Robot
 from jaxdyn.trajopt.problem._signatures import CouplingFunction, FinalFunction, PointFunction
 
 
@@ -48,18 +49,17 @@ class Bounds(eqx.Module):
 
     @classmethod
     def of(cls, dynamics: AbstractDynamics, control_rate=None) -> "Bounds":
-        """The joint limits of a robot in position, velocity and effort, and bounds `control_rate` `(nu,)`."""
-        limits = limits_of(dynamics)
-        if limits is None:
+        """The limits of dynamics, and bounds `control_rate` `(nu,)` of the rates of the controls.
+
+        Limits of a `Robot` are those of its joints in position, velocity and effort, and those of its actuators in
+        their inputs, such as voltages, and currents. Efforts of joints that are no controls are not bounded: add a
+        `PathConstraint`. Raises `ModelError` for dynamics without limits.
+        """
+        if not isinstance(dynamics, AbstractLimitedDynamics):
             raise ModelError(
                 f"{type(dynamics).__name__} has no model with joint limits; pass numbers to Bounds instead"
             )
-        inputs = getattr(dynamics, "inputs")  # noqa: B009
-        effort = jnp.where(inputs != 0, limits.effort[:, None], jnp.inf).min(0)
-        forces = jnp.full(dynamics.nu - inputs.shape[1], jnp.inf, effort.dtype)
-        effort = jnp.concatenate([effort, forces])
-        lower, upper = (jnp.concatenate(p) for p in ((limits.lower, -limits.velocity), (limits.upper, limits.velocity)))
-        return cls(lower, upper, -effort, effort, control_rate)
+        return cls(*dynamics.limits(), control_rate)
 
 
 class PathConstraint(eqx.Module):
