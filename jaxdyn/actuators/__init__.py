@@ -2,6 +2,12 @@
 
 from jaxdyn.actuators._drive import Drive as Drive
 from jaxdyn.actuators._drive import drive as drive
+from jaxdyn.actuators._elastic_coupling import ElasticCoupling as ElasticCoupling
+from jaxdyn.actuators._elastic_inverse_dynamics import ElasticMotion as ElasticMotion
+from jaxdyn.actuators._elastic_inverse_dynamics import elastic_inverse_dynamics as elastic_inverse_dynamics
+from jaxdyn.actuators._elastic_support import ElasticSupport as ElasticSupport
+from jaxdyn.actuators._elastic_support import add_elastic_object as add_elastic_object
+from jaxdyn.actuators._elastic_support import on_elastic_support as on_elastic_support
 from jaxdyn.actuators._elastic_transmission import add_elastic_transmission as add_elastic_transmission
 from jaxdyn.actuators._friction import JointFriction as JointFriction
 from jaxdyn.actuators._friction import joint_friction as joint_friction
