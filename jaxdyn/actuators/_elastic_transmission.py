@@ -34,8 +34,8 @@ def add_elastic_transmission(
     * `rotor`: the rotor as a body, in the axes of the joint frame: it moves with the parent link and adds to the
       inertia of the input shaft, with the gyroscopic moments of its spin
 
-    Returns `(model, part)` for `System(model, parts=(part, ...))`. The inertias of the shafts are leaves of the part:
-    its `mount(model)` includes them. Raises `ModelError` for a joint without exactly one coordinate, a mimic joint,
+    Returns `(model, part)` for `System(model, parts=(part, ...))`. The inertias of the shafts are leaves of the part,
+    and a `System` moves the model that includes them; elsewhere use `part.mount(model)`. Raises `ModelError` for a joint without exactly one coordinate, a mimic joint,
     and stages that cannot be merged.
 
     ```python
@@ -46,7 +46,7 @@ def add_elastic_transmission(
     arm = jd.robots.pendulum()
     joint = arm.joint_names[0]
     robot, springs = add_elastic_transmission(arm, joint, Stage(80.0, 5000.0, damping=2.0, input_inertia=2.5e-4))
-    system = jd.System(springs.mount(robot), (springs,))
+    system = jd.System(robot, (springs,))
     run = jd.simulate(system, jnp.array([0.1, 8.0]), jnp.zeros(2), jnp.linspace(0.0, 0.05, 3))
     ```
     """

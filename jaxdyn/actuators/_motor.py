@@ -1,15 +1,19 @@
 """A direct-current motor behind a gear."""
 
 from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
-from jaxdyn._numerics import as_float, as_function, smooth_sign
-from jaxdyn._types import Array, Config, Float, Scalar, Velocity
-from jaxdyn.dynamics import AbstractPart, Action
+from jaxdyn._numerics import as_float, as_function
+from jaxdyn._types import Array, Config, Float, PyTree, Scalar, Velocity
+from jaxdyn.actuators._gear import add_armature, saturate, transmitted_fraction, velocity_index
+from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
+from jaxdyn.actuators._thermal import ThermalModel
+from jaxdyn.dynamics import AbstractActuator, Action
 from jaxdyn.model import Model
 
 
@@ -17,23 +21,66 @@ def _number_or_none(x):
     return None if x is None else as_float(x)
 
 
-class DcMotor(AbstractPart):
-    """A permanent-magnet motor that turns a joint through a gear: `L di/dt = u - R i - C_E n v`, `effort = n M`.
+class MotorState(eqx.Module):
+    """State of a motor; quantities that its model does not have are None."""
 
-        M = C_M i - B n v
+    #: A
+    current: Float[Array, "*batch"] | None = None
+    #: temperatures of the winding and, with two nodes, of the housing
+    temperature: Float[Array, "*batch nodes"] | None = None
+    #: state of the rotor friction
+    friction: PyTree = None
 
-    u is the voltage, i the current, n the gear ratio, v the joint velocity (M. Vukobratovic and V. Potkonjak, "Robot
-    Dynamics", in a CRC handbook, 2002, equations 20.62 to 20.69; Spong, Hutchinson and Vidyasagar 2006, section 6.1).
-    The current is a state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66).
 
-    Gear losses: where the joint moves in the direction of the torque, the effort is `n M efficiency`; where it moves
-    against the torque, `n M / reverse_efficiency`. The transition has the velocity `width`.
+class MotorFlow(NamedTuple):
+    """Electrical and mechanical quantities of a motor at one instant, on the side of the rotor."""
 
-    The rotor inertia is part of the robot: simulate `motor.mounted(model)`, whose armature includes it. On the
-    original model the rotor has no inertia.
+    #: u after saturation, V
+    voltage: Array
+    #: i, A
+    current: Array
+    #: rate of the current, A/s; zero without inductance
+    current_rate: Array
+    #: angular velocity of the rotor, rad/s
+    velocity: Array
+    #: electromagnetic torque `C_M i`, N m
+    air_gap_torque: Array
+    #: torque of bearings and friction against the rotation, N m
+    friction_torque: Array
+    #: torque of the magnets, N m
+    cogging_torque: Array
+    #: heat in the winding `R i^2`, W
+    copper_loss: Array
+    #: rate of the state of the rotor friction
+    friction_rate: PyTree
+
+
+class DcMotor(AbstractActuator):
+    """A permanent-magnet motor that turns a joint through a gear, commanded in volts, amperes or newton metres.
+
+        u = R i + L di/dt + C_E n v,    J n a = C_M i - B n v - M,    tau = n M
+
+    u is the voltage, i the current, n the gear ratio, M the torque that the rotor transmits to the gear, v and a are
+    velocity and acceleration of the joint and tau is its effort (M. Vukobratovic and V. Potkonjak, "Robot Dynamics", in a
+    CRC handbook, 2002, equations 20.62 to 20.69; Spong, Hutchinson and Vidyasagar 2006, section 6.1). The current is a
+    state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66). A `System` moves the robot
+    with the reflected inertia `n^2 J` of the rotor (`mount`).
+
+    **Gear losses.** With the efficiencies eta of the gear, `tau = eta n M` where tau has the direction of v, and
+    `tau = n M / reverse_eta` where the joint drives the motor. The direction of the power depends on the torque after
+    the rotor's inertia, therefore on the acceleration, and the system solves for both. The transition has the velocity
+    `width`. A reverse efficiency of zero is a self-locking gear.
+
+    **Commands.** `input_quantity` is `"voltage"`, `"current"` or `"torque"` (of the joint without losses, N m). In the
+    last two cases an ideal current control holds the current, as far as the limits allow, and there is no inductance.
+    `voltage_limit` and `current_limit` saturate. With an inductance the current limiter bounds the voltage across the
+    winding, `|u - C_E n v| <= R i_max`. `saturation_width`, relative to the limits, rounds the corners off.
+
+    **Further effects**: `friction` of the rotor (`StribeckFriction`, `LuGreFriction`), `cogging`, and `thermal`, which
+    adds temperatures to the state and lets resistance and torque constant depend on them.
 
     Arguments: `joint`, the name of a joint with one velocity coordinate (another joint raises `ModelError`), and the
-    fields below, each a number in SI units. Fields are leaves, so that motors can be differentiated and identified.
+    fields below, in SI units. Fields are leaves, so that motors can be differentiated and identified.
 
     ```python
     import jax.numpy as jnp
@@ -41,71 +88,173 @@ class DcMotor(AbstractPart):
     from jaxdyn.actuators import DcMotor
 
     model = jd.robots.pendulum()
-    joint = model.joint_names[0]
-    motor = DcMotor(joint, voltage=12.0, constant=0.05, resistance=1.2, gear=50.0, rotor_inertia=1e-5)
-    q, v = jnp.array([0.1]), jnp.array([0.0])
-    acceleration = jd.forward_dynamics(motor.mounted(model), q, v, motor.act(model, 0.0, q, v, None).effort)
+    motor = DcMotor(model.joint_names[0], constant=0.05, resistance=1.2, gear=50.0, rotor_inertia=1e-5)
+    system, ts = jd.System(model, (motor,)), jnp.linspace(0.0, 1.0, 11)
+    path = jd.simulate(system, jnp.zeros(1), jnp.zeros(1), ts, inputs=jnp.array([6.0]))
     ```
     """
 
     #: name of the joint that the motor drives
     joint: str = eqx.field(static=True)
-    #: u, V: a number or a control law `(t, q, v)`
-    voltage: ArrayLike | Callable[[Scalar, Config, Velocity], Scalar] = eqx.field(converter=as_function)
+    #: u, V: a number, a control law `(t, q, v)`, or None for an input of the system
+    voltage: ArrayLike | Callable[[Scalar, Config, Velocity], Scalar] | None = eqx.field(
+        converter=as_function, default=None
+    )
     #: torque constant C_M, N m/A
-    constant: Float[Array, "*batch"] = eqx.field(converter=as_float)
+    constant: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
     #: R, ohm
-    resistance: Float[Array, "*batch"] = eqx.field(converter=as_float)
+    resistance: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
     #: L, H; None neglects it
-    inductance: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None)
+    inductance: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
     #: n, turns of the motor per turn of the joint; negative if they turn in opposite directions
-    gear: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.0)
+    gear: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.0, kw_only=True)
     #: J, of the rotor about its axis, kg m^2
-    rotor_inertia: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0)
+    rotor_inertia: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
     #: back-EMF constant C_E, V s/rad; None takes `constant`, which holds without further losses
-    back_emf: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None)
+    back_emf: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
     #: viscous friction B of the rotor bearings, N m s/rad at the motor
-    viscous: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0)
-    #: efficiencies of the gear with and against the direction of the torque, dimensionless
-    efficiency: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.0)
-    reverse_efficiency: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.0)
+    viscous: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
+    #: efficiency of the gear where the motor drives the joint; None for no losses
+    efficiency: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    #: efficiency of the gear where the joint drives the motor; None for no losses
+    reverse_efficiency: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
     #: joint velocity over which the gear losses change direction, rad/s or m/s
-    width: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.01)
+    width: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.01, kw_only=True)
+    #: largest voltage of the amplifier, V; None for no limit
+    voltage_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    #: largest current, A; None for no limit
+    current_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    #: width of the transition to saturation, relative to the limits; zero for a sharp corner
+    saturation_width: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
+    #: friction of the rotor besides `viscous`
+    friction: AbstractRotorFriction | None = eqx.field(default=None, kw_only=True)
+    #: cogging torque of the rotor
+    cogging: Cogging | None = eqx.field(default=None, kw_only=True)
+    #: heating of the motor
+    thermal: ThermalModel | None = eqx.field(default=None, kw_only=True)
+    #: quantity that the input commands: "voltage", "current" or "torque"
+    input_quantity: Literal["voltage", "current", "torque"] = eqx.field(static=True, default="voltage", kw_only=True)
 
-    def mounted(self, model: Model) -> Model:
+    def __check_init__(self):
+        if self.input_quantity not in ("voltage", "current", "torque"):
+            raise ModelError(f"input_quantity is {self.input_quantity!r}; expected 'voltage', 'current' or 'torque'")
+        if self.input_quantity != "voltage" and (self.inductance is not None or self.voltage is not None):
+            raise ModelError(
+                f"a motor whose input is the {self.input_quantity} has no voltage and no inductance: an ideal current "
+                "control takes their place; leave both out, or command the voltage"
+            )
+
+    @property
+    def num_inputs(self) -> int:
+        """1, or 0 where `voltage` is given."""
+        return 0 if self.voltage is not None else 1
+
+    @property
+    def uses_acceleration(self) -> bool:
+        """Whether the gear has losses."""
+        return self.efficiency is not None or self.reverse_efficiency is not None
+
+    def mount(self, model):
         """The model with the reflected rotor inertia, `armature + n^2 J`, at the joint."""
-        index = self._velocity_index(model)
-        armature = model.properties.armature
-        return eqx.tree_at(
-            lambda m: m.properties.armature, model, armature.at[index].add(self.gear**2 * self.rotor_inertia)
-        )
+        return add_armature(model, self._index(model), self.gear**2 * self.rotor_inertia)
 
     def initial(self, model, q, v):
-        return None if self.inductance is None else jnp.zeros((), v.dtype)
+        current = None if self.inductance is None else jnp.zeros((), v.dtype)
+        temperature = None if self.thermal is None else self.thermal.initial(v.dtype)
+        friction = None if self.friction is None else self.friction.initial(v.dtype)
+        if current is None and temperature is None and friction is None:
+            return None
+        return MotorState(current, temperature, friction)
 
-    def act(self, model, t, q, v, state):
-        index = self._velocity_index(model)
-        voltage = self.voltage(t, q, v) if callable(self.voltage) else self.voltage
-        rotor_velocity = self.gear * v[index]
-        drop = voltage - (self.constant if self.back_emf is None else self.back_emf) * rotor_velocity
-        current = drop / self.resistance if self.inductance is None else state
-        torque = self.gear * (self.constant * current - self.viscous * rotor_velocity)
-        effort = jnp.zeros_like(v).at[index].set(self._apply_gear_losses(torque, v[index]))
+    def act(self, model, t, q, v, a, state, inputs):
+        index = self._index(model)
+        if self.voltage is None:
+            command = inputs[0]
+        else:
+            command = self.voltage(t, q, v) if callable(self.voltage) else self.voltage
+        flow = self.flow(q[model.joint(self.joint).q.start], v[index], state, command)
+        torque = flow.air_gap_torque + flow.cogging_torque - flow.friction_torque
+        effort = jnp.zeros_like(v).at[index].set(self._joint_effort(torque, v[index], a[index]))
+        return Action(effort, rate=self._rate(state, flow))
+
+    def flow(self, q: ArrayLike, v: ArrayLike, state: MotorState | None, command: ArrayLike) -> MotorFlow:
+        """Electrical and mechanical quantities at the joint coordinate q, its velocity v and a command."""
+        temperature = None if state is None else state.temperature
+        resistance, constant, back_emf = self.constants(temperature)
+        w = self.gear * jnp.asarray(v)
+        voltage, current, rate = self._circuit(resistance, constant, back_emf * w, state, command)
+        friction, friction_rate = self.viscous * w, None
+        if self.friction is not None:
+            torque, friction_rate = self.friction.torque(w, None if state is None else state.friction)
+            friction = friction + torque
+        cogging = jnp.zeros_like(w) if self.cogging is None else self.cogging.torque(self.gear * q)
+        return MotorFlow(
+            voltage,
+            current,
+            rate,
+            w,
+            constant * current,
+            friction,
+            cogging,
+            resistance * current**2,
+            friction_rate,
+        )
+
+    def constants(self, temperature: Float[Array, " nodes"] | None = None) -> tuple[Any, Any, Any]:
+        """Resistance, torque constant and back-EMF constant, at temperatures of the thermal model."""
+        back_emf = self.constant if self.back_emf is None else self.back_emf
+        if self.thermal is None or temperature is None:
+            return self.resistance, self.constant, back_emf
+        factor = self.thermal.constant_factor(temperature)
+        return self.resistance * self.thermal.resistance_factor(temperature), self.constant * factor, back_emf * factor
+
+    def _circuit(self, resistance, constant, emf, state, command):
+        """Voltage, current and its rate."""
+        command = jnp.asarray(command)
+        limit = lambda x, bound: x if bound is None else saturate(x, bound, self.saturation_width * bound)
+        if self.input_quantity != "voltage":
+            wanted = command if self.input_quantity == "current" else command / (self.gear * constant)
+            wanted = limit(wanted, self.current_limit)
+            voltage = limit(resistance * wanted + emf, self.voltage_limit)
+            current = (voltage - emf) / resistance
+            return voltage, current, jnp.zeros_like(current)
+        drop = limit(command, self.voltage_limit) - emf
+        if self.current_limit is not None:
+            drop = limit(drop / resistance, self.current_limit) * resistance
+        voltage = drop + emf
         if self.inductance is None:
-            return Action(effort)
-        return Action(effort, rate=(drop - self.resistance * current) / self.inductance)
+            current = drop / resistance
+            return voltage, current, jnp.zeros_like(current)
+        return voltage, state.current, (drop - resistance * state.current) / self.inductance
 
-    def _apply_gear_losses(self, effort, v):
-        """Effort behind the gear losses (20.69 with the coefficients after it)."""
-        forward = (1 + smooth_sign(v, self.width)) / 2
-        driving = jnp.where(effort >= 0, forward, 1 - forward)
-        return effort * (driving * self.efficiency + (1 - driving) / self.reverse_efficiency)
+    def _joint_effort(self, torque, v, a):
+        """Effort on the mounted model of a torque on the rotor, `n torque` without losses of the gear."""
+        if not self.uses_acceleration:
+            return self.gear * torque
+        inertial = self.gear**2 * self.rotor_inertia * a
+        transmitted = self.gear * torque - inertial
+        one = jnp.ones_like(self.gear)
+        forward = one if self.efficiency is None else self.efficiency
+        reverse = one if self.reverse_efficiency is None else self.reverse_efficiency
+        return transmitted_fraction(transmitted, v, forward, reverse, self.width) * transmitted + inertial
 
-    def _velocity_index(self, model: Model) -> int:
-        view = model.joint(self.joint)
-        if view.v.stop - view.v.start != 1:
-            raise ModelError(
-                f"DcMotor: joint {self.joint!r} has {view.v.stop - view.v.start} velocity coordinates; a motor drives "
-                "a joint with one"
-            )
-        return view.v.start
+    def _rate(self, state: MotorState | None, flow: MotorFlow):
+        if state is None:
+            return None
+        warming = None
+        if self.thermal is not None:
+            heat = self.thermal.rate(state.temperature, flow.copper_loss, self._friction_heat(state, flow))
+            warming = heat
+        current = None if self.inductance is None else flow.current_rate
+        return MotorState(current, warming, flow.friction_rate)
+
+    def _friction_heat(self, state: MotorState, flow: MotorFlow):
+        """Power of the friction without the part that it stores, W."""
+        power = flow.friction_torque * flow.velocity
+        if self.friction is None or state.friction is None:
+            return power
+        _, stored = eqx.filter_jvp(self.friction.energy, (state.friction,), (flow.friction_rate,))
+        return power - stored
+
+    def _index(self, model: Model) -> int:
+        return velocity_index(model, "DcMotor", self.joint)

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 
 from jaxdyn._types import Array, Config, Float, Scalar, Velocity
 from jaxdyn.actuators._stage import Stage, equivalent_stages, total_ratio
-from jaxdyn.dynamics import AbstractPart, Action
+from jaxdyn.dynamics import AbstractActuator, Action
 from jaxdyn.model import Model
 
 
-class TransmissionSprings(AbstractPart):
+class TransmissionSprings(AbstractActuator):
     """Springs, dampers and shaft inertias of an elastic transmission, made by `add_elastic_transmission`.
 
     With the shaft angles `theta_0` (motor) to `theta_K = q` and the torques `T_k = c_k x_k + d_k xdot_k` of the
@@ -17,8 +17,8 @@ class TransmissionSprings(AbstractPart):
     Only the torque T_K of the last stage acts on the links.
 
     The inertias of the shafts belong to the part as well: `mount(model)` is the model whose armatures include them, as
-    functions of the leaves of the stages. The state is that of the hysteresis; a transmission without hysteresis has
-    none.
+    functions of the leaves of the stages, and a `System` moves the mounted model. The state is that of the hysteresis;
+    a transmission without hysteresis has none. The part has no inputs: a motor on the input shaft has them.
     """
 
     #: name of the joint
@@ -29,6 +29,8 @@ class TransmissionSprings(AbstractPart):
     stages: tuple[Stage, ...]
     #: whether the rotor is a body that couples with the motion of its link
     has_rotor_body: bool = eqx.field(static=True, default=False)
+    num_inputs: int = eqx.field(static=True, default=0, init=False)
+    uses_acceleration: bool = eqx.field(static=True, default=False, init=False)
 
     @property
     def equivalent(self) -> tuple[Stage, ...]:
@@ -79,7 +81,7 @@ class TransmissionSprings(AbstractPart):
         states = tuple(None if s.hysteresis is None else jnp.zeros((), q.dtype) for s in self.equivalent)
         return None if all(z is None for z in states) else states
 
-    def act(self, model, t, q, v, state):
+    def act(self, model, t, q, v, a, state, inputs):
         effort = jnp.zeros_like(v)
         names = (*self.shafts, self.joint)
         for k, torque in enumerate(self.torques(model, q, v, state)):

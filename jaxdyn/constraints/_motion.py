@@ -180,6 +180,13 @@ class ConstrainedMotion(AbstractMotion):
     def acceleration(self, model, t, q, v, effort, external):
         return self._solve(model, t, q, v, effort, external).a
 
+    def residual(self, model, t, q, v, a, effort, external):
+        return a - self.acceleration(model, t, q, v, effort, external)
+
+    @property
+    def has_affine_residual(self) -> bool:
+        return False
+
     def velocity(self, model, t, q, v):
         constraints, x = self._constraints_of(model), constraint_kinematics(model, t, q, v)
         drift = self.stabilisation.drift(constraint_residuals(model, constraints, x))

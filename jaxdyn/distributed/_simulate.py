@@ -9,8 +9,8 @@ from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.distributed._vmap import sharded_vmap
 from jaxdyn.model import Model
 from jaxdyn.simulation import System, Trajectory
-from jaxdyn.simulation.rollout import combine_batch, simulate_sample, split_batch
-from jaxdyn.simulation.system import EffortInput, as_part
+from jaxdyn.simulation.rollout import as_batched_options, combine_batch, simulate_sample, split_batch
+from jaxdyn.simulation.system import EffortInput, InputsInput
 
 
 def simulate_sharded(
@@ -20,6 +20,8 @@ def simulate_sharded(
     ts: Float[Array, " times"],
     *,
     effort: EffortInput | None = None,
+    inputs: InputsInput | None = None,
+    parts: tuple[PyTree, ...] | None = None,
     batched: PyTree = False,
     mesh: Mesh | None = None,
     **options: Any,
@@ -31,7 +33,7 @@ def simulate_sharded(
     * `system`: a model or `System`.
     * `q0`, `v0`: initial states, `(batch, nq)` and `(batch, nv)`; see `shard` and `shard_local`.
     * `ts`: times at which the state is saved, s.
-    * `effort`: efforts or control laws with a leading batch axis, or None.
+    * `effort`, `inputs`, `parts`: as for `simulate`, with a leading batch axis in all their arrays, or None.
     * `batched`: mask of the leaves of the system that have a batch axis, as in `simulate_batch`.
     * `mesh`: devices, by default all devices of all processes.
     * `options`: those of `simulate`.
@@ -52,4 +54,5 @@ def simulate_sharded(
     wide, shared = split_batch(system, batched)
     options = {k: jnp.asarray(x, q0.dtype) if isinstance(x, float) else x for k, x in options.items()}
     run = sharded_vmap(simulate_sample, (None, None, None, 0, 0, 0, 0), mesh=mesh)
-    return combine_batch(run(shared, ts, options, wide, q0, v0, None if effort is None else as_part(effort)), shared)
+    own = as_batched_options(effort, inputs, parts)
+    return combine_batch(run(shared, ts, options, wide, q0, v0, own), shared)

@@ -3,10 +3,13 @@
 from jaxdyn.dynamics._aba import aba as aba
 from jaxdyn.dynamics._aba_derivatives import ForwardDynamicsDerivatives as ForwardDynamicsDerivatives
 from jaxdyn.dynamics._aba_derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
+from jaxdyn.dynamics._contracts import AbstractActuator as AbstractActuator
+from jaxdyn.dynamics._contracts import AbstractController as AbstractController
 from jaxdyn.dynamics._contracts import AbstractMotion as AbstractMotion
 from jaxdyn.dynamics._contracts import AbstractPart as AbstractPart
 from jaxdyn.dynamics._contracts import AbstractSampledPart as AbstractSampledPart
 from jaxdyn.dynamics._contracts import Action as Action
+from jaxdyn.dynamics._contracts import Command as Command
 from jaxdyn.dynamics._contracts import FreeMotion as FreeMotion
 from jaxdyn.dynamics._coriolis import christoffel_symbols as christoffel_symbols
 from jaxdyn.dynamics._coriolis import coriolis_matrix as coriolis_matrix

@@ -1,9 +1,10 @@
 """Contracts of parts, which exert efforts and wrenches on a robot, and of motions, which yield its accelerations.
 
 A *part* is a drive, a controller, a contact or an applied wrench: a small pytree whose leaves are its numbers. It may
-have a state, such as a current or a filtered signal, which is integrated with the state of the robot. A *motion* maps
-efforts and wrenches to accelerations. Actuators, constraints and control define parts and motions; a simulation knows
-their contracts only.
+have a state, such as a current or a filtered signal, which is integrated with the state of the robot. An *actuator* is
+a part that takes inputs, brings moving inertia to the robot, and may depend on the acceleration. A *controller*
+computes the inputs of the actuators from the whole state. A *motion* maps efforts and wrenches to accelerations.
+Actuators, constraints and control define parts and motions; a simulation knows their contracts only.
 """
 
 import abc
@@ -20,6 +21,7 @@ from jaxdyn._numerics import as_function
 from jaxdyn._types import Array, Float, PyTree, Velocity
 from jaxdyn.dynamics._crba import mass_matrix
 from jaxdyn.dynamics._forward_dynamics import forward_dynamics
+from jaxdyn.dynamics._rnea import rnea
 from jaxdyn.model import Model
 
 
@@ -96,6 +98,95 @@ class AbstractSampledPart(eqx.Module):
         """Efforts and wrenches at the constant `state`; the `rate` of the result is not used."""
 
 
+class AbstractActuator(eqx.Module):
+    """Contract of an actuator: a part with inputs, such as voltages, whose moving inertia belongs to the robot.
+
+    A `System` moves the model that `mount` returns, so that inertias follow the leaves of the actuator. With the
+    mounted model, the inputs u and the state x of the actuator,
+
+        M(q) a + h(q, v) = act(t, q, v, a, x, u).effort + ...,    xdot = act(t, q, v, a, x, u).rate
+
+    An actuator whose effort depends on the acceleration, for example by the losses of a gear under the inertia of its
+    rotor, sets `uses_acceleration`. Its effort on a coordinate may depend on the acceleration of this coordinate only,
+    may not increase with it, and is piecewise smooth; the system then solves for a by Newton's method. For an actuator
+    without this flag a is NaN.
+
+    ```python
+    import equinox as eqx
+    import jax
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.dynamics import AbstractActuator, Action
+
+    class Flywheel(AbstractActuator):
+        "A torque source on the first joint, with the inertia of its rotor."
+
+        inertia: jax.Array
+        num_inputs: int = eqx.field(static=True, default=1)
+        uses_acceleration: bool = eqx.field(static=True, default=False)
+
+        def initial(self, model, q, v):
+            return None
+
+        def mount(self, model):
+            get = lambda m: m.properties.armature
+            return eqx.tree_at(get, model, get(model).at[0].add(self.inertia))
+
+        def act(self, model, t, q, v, a, state, inputs):
+            return Action(effort=jnp.zeros_like(v).at[0].set(inputs[0]))
+
+    system = jd.System(jd.robots.pendulum(), (Flywheel(jnp.array(0.5)),))
+    ts = jnp.linspace(0.0, 0.1, 3)
+    run = jd.simulate(system, jnp.zeros(1), jnp.zeros(1), ts, inputs=jnp.array([2.0]))
+    ```
+    """
+
+    #: number of entries of the inputs of the system that this actuator takes
+    num_inputs: eqx.AbstractVar[int]
+    #: whether `act` depends on the acceleration
+    uses_acceleration: eqx.AbstractVar[bool]
+
+    @abc.abstractmethod
+    def initial(self, model: Model, q, v) -> PyTree:
+        """Initial state of the actuator at the initial state (q, v) of the robot, or None."""
+
+    @abc.abstractmethod
+    def mount(self, model: Model) -> Model:
+        """The model with the moving inertia of the actuator, or the model itself."""
+
+    @abc.abstractmethod
+    def act(self, model: Model, t, q, v, a, state, inputs) -> Action:
+        """Efforts, wrenches and the rate of the actuator's state, on the mounted model.
+
+        Arguments: time t (s), `(q, v)`, accelerations a `(nv,)`, the actuator's `state` and inputs `(num_inputs,)`.
+        """
+
+
+class Command(eqx.Module):
+    """Inputs of the actuators at one instant, and the rate of the controller's memory."""
+
+    #: voltages, currents, torques or whatever the actuators take, in the order of the parts of the system
+    inputs: Float[Array, " inputs"]
+    #: time derivative of the memory, a pytree like it
+    rate: PyTree = None
+
+
+class AbstractController(eqx.Module):
+    """Contract of a controller: inputs of the actuators from the state of the whole system and from a memory.
+
+    The memory, for example the integral of an error, obeys `d memory / dt = command(...).rate`. In continuous time the
+    solver integrates it with the state; a sampled controller advances it by `period * rate` at each sample.
+    """
+
+    @abc.abstractmethod
+    def initial(self, model: Model, q, v) -> PyTree:
+        """Initial memory, a pytree of floating-point arrays, or None."""
+
+    @abc.abstractmethod
+    def command(self, model: Model, t, state, memory) -> Command:
+        """Inputs and rate of the memory at time t (s); `state` has the fields `q`, `v` and `parts`."""
+
+
 class AbstractMotion(eqx.Module):
     """Contract of the equations of motion: accelerations under given efforts, with or without constraints."""
 
@@ -111,6 +202,15 @@ class AbstractMotion(eqx.Module):
     @abc.abstractmethod
     def acceleration(self, model: Model, t, q, v, effort, external) -> Float[Array, " nv"]:
         """Accelerations `(nv,)` under efforts `(nv,)` and wrenches `(links, 6)` or None."""
+
+    @abc.abstractmethod
+    def residual(self, model: Model, t, q, v, a, effort, external) -> Float[Array, " nv"]:
+        """Residual of the equations of motion, zero at the accelerations, with a regular derivative in a."""
+
+    @property
+    @abc.abstractmethod
+    def has_affine_residual(self) -> bool:
+        """Whether `residual` is affine in accelerations and efforts, and cheaper than `acceleration`."""
 
     @abc.abstractmethod
     def velocity(self, model: Model, t, q, v) -> Float[Array, " nv"]:
@@ -165,6 +265,13 @@ class FreeMotion(AbstractMotion):
 
     def acceleration(self, model, t, q, v, effort, external):
         return forward_dynamics(model, q, v, effort, external, method=self.method)
+
+    def residual(self, model, t, q, v, a, effort, external):
+        return rnea(model, q, v, a, external) - effort
+
+    @property
+    def has_affine_residual(self) -> bool:
+        return self.method is None
 
     def velocity(self, model, t, q, v):
         return v

@@ -17,7 +17,9 @@ from jaxdyn.simulation.solvers import Variational as Variational
 from jaxdyn.simulation.system import Effort as Effort
 from jaxdyn.simulation.system import Feedback as Feedback
 from jaxdyn.simulation.system import HeldSignal as HeldSignal
+from jaxdyn.simulation.system import Inputs as Inputs
 from jaxdyn.simulation.system import SampledFeedback as SampledFeedback
+from jaxdyn.simulation.system import SampledInputs as SampledInputs
 from jaxdyn.simulation.system import Signal as Signal
 from jaxdyn.simulation.system import State as State
 from jaxdyn.simulation.system import System as System

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.actuators import DcMotor, Drive, add_rotor, drive, joint_friction
+from jaxdyn.actuators import DcMotor, Drive, MotorState, add_rotor, drive, joint_friction
 from jaxdyn.simulation import State, cubic_signal, simulate
 
 
@@ -20,7 +20,7 @@ def flywheel(inertia=0.01, damping=0.0):
 def test_torque_of_a_motor_without_inductance():
     model = flywheel()
     motor = DcMotor(model.joint_names[0], 12.0, constant=0.05, resistance=2.0)
-    effort = motor.act(model, 0.0, jnp.zeros(1), jnp.array([3.0]), None).effort
+    effort = motor.act(model, 0.0, jnp.zeros(1), jnp.array([3.0]), jnp.zeros(1), None, None).effort
     assert abs(effort[0] - 0.29625) < 1e-12  # K (V - K w) / R
 
 
@@ -31,8 +31,8 @@ def test_poles_and_gain_of_a_motor_with_inductance():
     system = jd.System(model, (motor,))
 
     def rate(y):
-        derivative = system.rate(0.0, State(jnp.zeros(1), y[:1], (y[1],)))
-        return jnp.concatenate([derivative.v, derivative.parts[0][None]])
+        derivative = system.rate(0.0, State(jnp.zeros(1), y[:1], (MotorState(y[1]),)))
+        return jnp.concatenate([derivative.v, derivative.parts[0].current[None]])
 
     a = jax.jacfwd(rate)(jnp.zeros(2))
     np.testing.assert_allclose(np.sort(np.linalg.eigvals(a).real), [-9.99749922, -2.00250078], atol=1e-8)
@@ -43,9 +43,9 @@ def test_poles_and_gain_of_a_motor_with_inductance():
 def test_reflected_rotor_inertia_is_the_gear_ratio_squared_times_the_inertia():
     model = flywheel()
     motor = DcMotor(model.joint_names[0], 0.0, constant=0.1, resistance=1.0, gear=-50.0, rotor_inertia=2e-6)
-    mounted = motor.mounted(model)
+    system = jd.System(model, (motor,))
     zero = jnp.zeros(1)
-    added = jd.mass_matrix(mounted, zero) - jd.mass_matrix(model, zero)
+    added = jd.mass_matrix(system.mounted_model, zero) - jd.mass_matrix(model, zero)
     assert abs(added[0, 0] - 2500 * 2e-6) < 1e-15
 
 
@@ -97,12 +97,13 @@ def test_gear_losses_of_a_motor_match_the_reference():
     model, speed, gear = flywheel(), 0.5, -20.0
     numbers = {"constant": 0.05, "back_emf": 0.06, "resistance": 2.0, "gear": gear, "viscous": 1e-4}
     motor = DcMotor(model.joint_names[0], 12.0, **numbers, efficiency=0.8, reverse_efficiency=0.6, width=1e-3)
-    effort = lambda v: float(motor.act(model, 0.0, jnp.zeros(1), jnp.array([v]), None).effort[0])
+    act = lambda v: motor.act(model, 0.0, jnp.zeros(1), v, jnp.zeros(1), None, None).effort[0]
+    effort = lambda v: float(act(jnp.array([v])))
     torque = lambda v: 0.05 * (12.0 - 0.06 * gear * v) / 2.0 - 1e-4 * gear * v
     assert abs(effort(-speed) - 0.8 * gear * torque(-speed)) < 1e-12  # in the direction of the torque
     assert abs(effort(speed) - gear * torque(speed) / 0.6) < 1e-12  # against the torque
     assert 0.8 < effort(0.0) / (gear * torque(0.0)) < 1 / 0.6
-    slope = jax.grad(lambda v: motor.act(model, 0.0, jnp.zeros(1), v, None).effort[0])(jnp.zeros(1))
+    slope = jax.grad(act)(jnp.zeros(1))
     assert np.isfinite(slope).all()
 
 
@@ -113,11 +114,11 @@ def test_state_matrices_of_a_motor_match_the_reference():
     model = flywheel(1e-9)
     numbers = {"constant": C_M, "back_emf": C_E, "resistance": R, "inductance": L, "viscous": B, "gear": gear}
     motor = DcMotor(model.joint_names[0], 1.0, rotor_inertia=inertia, **numbers)
-    system = jd.System(motor.mounted(model), (motor,))
+    system = jd.System(model, (motor,))
 
     def rate(y):  # y is (theta', i) at the motor, whose joint turns `gear` times as slowly
-        derivative = system.rate(0.0, State(jnp.zeros(1), y[:1] / gear, (y[1],)))
-        return jnp.concatenate([gear * derivative.v, derivative.parts[0][None]])
+        derivative = system.rate(0.0, State(jnp.zeros(1), y[:1] / gear, (MotorState(y[1]),)))
+        return jnp.concatenate([gear * derivative.v, derivative.parts[0].current[None]])
 
     at_rest, slope = jax.jit(lambda y: (rate(y), jax.jacfwd(rate)(y)))(jnp.zeros(2))
     np.testing.assert_allclose(slope, [[-B / inertia, C_M / inertia], [-C_E / L, -R / L]], rtol=1e-6)

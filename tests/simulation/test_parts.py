@@ -219,6 +219,13 @@ class OnCircle(AbstractMotion):
     def acceleration(self, model, t, q, v, effort, external):
         return -q
 
+    def residual(self, model, t, q, v, a, effort, external):
+        return a + q
+
+    @property
+    def has_affine_residual(self):
+        return False
+
     def velocity(self, model, t, q, v):
         return v
 

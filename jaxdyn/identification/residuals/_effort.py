@@ -1,6 +1,7 @@
 """The residual of efforts: measured minus predicted ones."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,13 +11,13 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn._types import Array, Float
 from jaxdyn.actuators import Drive
-from jaxdyn.dynamics import AbstractPart, passive_forces, rnea
+from jaxdyn.dynamics import AbstractActuator, AbstractPart, rnea
 from jaxdyn.identification.logs import Log, check_log
 from jaxdyn.identification.parameters import Parameters, dof_labels
 from jaxdyn.identification.preparation import interpolate_cubic
 from jaxdyn.identification.residuals._least_squares import LeastSquaresProblem, stack_chunks
 from jaxdyn.model import Model
-from jaxdyn.simulation import System
+from jaxdyn.simulation import Inputs, State, System
 from jaxdyn.simulation.system import as_system
 
 
@@ -24,24 +25,10 @@ def required_effort(
     system: System, q: Float[Array, " nq"], v: Float[Array, " nv"], a: Float[Array, " nv"], t: ArrayLike = 0.0
 ) -> Float[Array, " nv"]:
     """The effort required of drives for a motion: `rnea - passive_forces - efforts of all other parts`."""
-    model = system.model
-    effort = rnea(model, q, v, a, _external_wrenches(system, t, q, v))
-    if system.passive:
-        effort = effort - passive_forces(model, q, v)
-    for part in system.parts:
-        if not isinstance(part, Drive):
-            other = part.act(model, t, q, v, None).effort
-            effort = effort if other is None else effort - other
-    return effort
-
-
-def _external_wrenches(system: System, t, q, v) -> Array | None:
-    total = None
-    for part in system.parts:
-        if not isinstance(part, Drive):
-            wrench = part.act(system.model, t, q, v, None).external
-            total = wrench if total is None else (total if wrench is None else total + wrench)
-    return total
+    parts = tuple(part for part in system.parts if not isinstance(part, Drive))
+    others = System(system.model, parts, system.motion, system.passive)
+    action: Any = others.action(t, State(q, v, (None,) * len(parts) or None), acceleration=a)
+    return rnea(others.mounted_model, q, v, a, action.external) - action.effort
 
 
 def find_drive(system: System) -> Drive | None:
@@ -76,7 +63,8 @@ def check_parts(system: System):
         raise ModelError("the system has two Drives; expected at most one, with a gain for each joint")
     for part in system.parts:
         zero = jnp.zeros(system.model.nv, system.model.dtype)
-        state = part.initial(system.model, system.model.properties.rest, zero) if isinstance(part, AbstractPart) else 0
+        has_initial = isinstance(part, AbstractPart | AbstractActuator | Inputs)
+        state = part.initial(system.model, system.model.properties.rest, zero) if has_initial else 0
         if state is not None:
             raise ModelError(
                 f"{type(part).__name__} has a state, which no column of a log holds; fit its parameters with "

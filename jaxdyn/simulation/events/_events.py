@@ -4,11 +4,12 @@ import abc
 from collections.abc import Callable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
-from jaxdyn._types import Array, Config, Scalar, Velocity
+from jaxdyn._types import Array, Config, PyTree, Scalar, Velocity
 from jaxdyn.dynamics import AbstractMotion
 from jaxdyn.model import Model
 from jaxdyn.simulation.system import State
@@ -48,6 +49,8 @@ class Event(eqx.Module):
       starts beyond it, ends the simulation with status `HELD`; so does a robot that a reset with a direction leaves at
       rest where the motion would pass.
     * `sees_parts`: whether the condition receives the states of the system's parts, a tuple, as a fifth argument.
+    * `resets_parts`: whether the reset is `(model, t, q, v, parts) -> (q, v, parts)` and may change these states, as a
+      current limiter, a clutch or the reset of an integrator does.
 
     Raises `ModelError` for a direction other than -1, 0 and 1, and for a barrier with direction 0.
 
@@ -69,13 +72,14 @@ class Event(eqx.Module):
     """
 
     condition: Callable[..., Scalar] = eqx.field(converter=as_function)
-    reset: Callable[[Model, Scalar, Config, Velocity], tuple[Config, Velocity]] | None = eqx.field(
+    reset: Callable[..., tuple[Config, Velocity] | tuple[Config, Velocity, PyTree]] | None = eqx.field(
         converter=as_function, default=None
     )
     terminal: bool = eqx.field(static=True, default=False)
     direction: int = eqx.field(static=True, default=0)
     barrier: bool = eqx.field(static=True, default=False)
     sees_parts: bool = eqx.field(static=True, default=False)
+    resets_parts: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
         if self.direction not in (-1, 0, 1):
@@ -106,9 +110,20 @@ class Event(eqx.Module):
             )
         return value.astype(y.q.dtype)
 
-    def apply_reset(self, model: Model, t, q, v):
+    def apply_reset(self, model: Model, t, q, v, parts):
         """The state after the reset, in the precision of the state before it."""
         if self.reset is None:
-            return q, v
-        new_q, new_v = self.reset(model, t, q, v)
-        return jnp.asarray(new_q, q.dtype), jnp.asarray(new_v, v.dtype)
+            return q, v, parts
+        new_parts = parts
+        if self.resets_parts:
+            new_q, new_v, new_parts = self.reset(model, t, q, v, parts or ())
+            new_parts = new_parts or None
+        else:
+            new_q, new_v = self.reset(model, t, q, v)
+        if jax.tree.structure(new_parts) != jax.tree.structure(parts):
+            raise ModelError(
+                f"the reset of an event returns states of parts with structure {jax.tree.structure(new_parts)}; "
+                f"expected {jax.tree.structure(parts)}"
+            )
+        new_parts = jax.tree.map(lambda x, s: jnp.broadcast_to(jnp.asarray(x, s.dtype), s.shape), new_parts, parts)
+        return jnp.asarray(new_q, q.dtype), jnp.asarray(new_v, v.dtype), new_parts

@@ -1,5 +1,6 @@
 """Rollouts: one trajectory, batches of them, and plain loops of fixed steps."""
 
+from jaxdyn.simulation.rollout._batch import as_batched_options as as_batched_options
 from jaxdyn.simulation.rollout._batch import combine_batch as combine_batch
 from jaxdyn.simulation.rollout._batch import simulate_batch as simulate_batch
 from jaxdyn.simulation.rollout._batch import simulate_sample as simulate_sample

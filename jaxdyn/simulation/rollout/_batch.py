@@ -12,7 +12,16 @@ from jaxdyn._errors import ShapeError, check_count, check_is_array
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
 from jaxdyn.simulation.rollout._simulate import simulate
-from jaxdyn.simulation.system import EffortInput, System, as_part, as_system, with_effort
+from jaxdyn.simulation.system import (
+    EffortInput,
+    InputsInput,
+    System,
+    as_inputs,
+    as_part,
+    as_system,
+    with_effort,
+    with_inputs,
+)
 from jaxdyn.simulation.trajectory import Batched, Trajectory, with_system
 
 
@@ -30,6 +39,8 @@ def simulate_batch(
     ts: Float[Array, " times"],
     *,
     effort: EffortInput | None = None,
+    inputs: InputsInput | None = None,
+    parts: tuple[PyTree, ...] | None = None,
     batched: PyTree = False,
     chunk_size: int | None = None,
     progress: Callable[[int, int], object] | ProgressBar | None = None,
@@ -41,7 +52,7 @@ def simulate_batch(
 
     * `system`, `ts`: as for `simulate`.
     * `q0`, `v0`: `(batch, nq)` and `(batch, nv)`.
-    * `effort`: as for `simulate`, with the leading axis of the batch in all its arrays, or None.
+    * `effort`, `inputs`, `parts`: as for `simulate`, with the leading axis of the batch in all their arrays, or None.
     * `batched`: the leaves of the system that have the axis of the batch: True, False, or a pytree of these that is a
       prefix of the system, such as `equinox.tree_at(where, jax.tree.map(lambda _: False, model), True)`.
     * `chunk_size`: number of samples that are simulated at a time, by default all. Results of several chunks are
@@ -79,7 +90,7 @@ def simulate_batch(
     size = total if chunk_size is None else min(chunk_size, total)
     own, shared = split_batch(system, batched)
     options = {k: jnp.asarray(x, q0.dtype) if isinstance(x, float) else x for k, x in options.items()}
-    batch = (own, q0, v0, None if effort is None else as_part(effort))
+    batch = (own, q0, v0, as_batched_options(effort, inputs, parts))
     chunks = []
     for start in range(0, total, size):
         rows = np.minimum(np.arange(start, start + size), total - 1)
@@ -99,12 +110,28 @@ def _simulate_chunk(shared, chunk, ts, options):
     return jax.vmap(lambda *sample: simulate_sample(shared, ts, options, *sample))(*chunk)
 
 
+#: effort, inputs of the actuators, and states of the parts at the start, of one sample or with the axis of a batch
+BatchedOptions = tuple[EffortInput | None, InputsInput | None, tuple[PyTree, ...] | None]
+
+
+def as_batched_options(
+    effort: EffortInput | None, inputs: InputsInput | None, parts: tuple[PyTree, ...] | None
+) -> BatchedOptions:
+    """Options of `simulate` with an axis of the batch, as pytrees that `vmap` can split."""
+    return (
+        None if effort is None else as_part(effort),
+        None if inputs is None else as_inputs(inputs),
+        None if parts is None else jax.tree.map(jnp.asarray, tuple(parts)),
+    )
+
+
 def simulate_sample(
-    shared: System, ts: Array, options: dict[str, Any], batched: System, q: Array, v: Array, effort: EffortInput | None
+    shared: System, ts: Array, options: dict[str, Any], batched: System, q: Array, v: Array, own: BatchedOptions
 ) -> Trajectory:
     """The trajectory of one sample, with only the batched leaves in its system."""
-    tr = simulate(eqx.combine(batched, shared), q, v, ts, effort=effort, **options)
-    return with_system(tr, with_effort(batched, effort), Batched())
+    effort, inputs, parts = own
+    tr = simulate(eqx.combine(batched, shared), q, v, ts, effort=effort, inputs=inputs, parts=parts, **options)
+    return with_system(tr, with_inputs(with_effort(batched, effort), inputs), Batched())
 
 
 def combine_batch(rows: Trajectory, shared: System) -> Trajectory:

@@ -82,7 +82,7 @@ def _integrate(system: System, solver: diffrax.AbstractSolver, start: State, t0,
         y, memory = carry
         t = t0 + k * dt
         y, _, _, memory, _ = solver.step(term, t, t + dt, y, system, memory, made_jump=False)
-        return (y, memory), to_state(system.model, y)
+        return (y, memory), to_state(system.mounted_model, y)
 
     _, states = jax.lax.scan(step, (start, memory), jnp.arange(num_steps).astype(dt.dtype))
     return jax.tree.map(lambda x, rows: jnp.concatenate([x[None], rows]), start, states)

@@ -18,12 +18,14 @@ from jaxdyn.simulation.rollout._stepped import Landing, Stepped, Stepping
 from jaxdyn.simulation.solvers import MotionTerm, check_methods, check_step_size, prepare_solver
 from jaxdyn.simulation.system import (
     EffortInput,
+    InputsInput,
     SampledState,
     State,
     System,
     as_system,
     to_state,
     with_effort,
+    with_inputs,
 )
 from jaxdyn.simulation.trajectory import EventRecord, Interpolant, SimulationStatus, Trajectory
 
@@ -39,6 +41,8 @@ def simulate(
     ts: Float[Array, " times"],
     *,
     effort: EffortInput | None = None,
+    inputs: InputsInput | None = None,
+    parts: tuple[PyTree, ...] | None = None,
     dt: ArrayLike | None = None,
     rtol: ArrayLike | None = None,
     atol: ArrayLike | None = None,
@@ -66,6 +70,10 @@ def simulate(
     * `ts`: increasing times, `(n,)`, s. They do not influence the steps.
     * `effort`: a constant `(nv,)` in N m or N, a law `(t, q, v) -> (nv,)`, a `diffrax.AbstractPath` over time, or a
       part, in addition to the parts of the system.
+    * `inputs`: inputs of the actuators, such as voltages: a constant `(inputs,)`, a law `(t, state) -> (inputs,)`, a
+      path over time, a controller, or `SampledInputs`; see `Inputs`.
+    * `parts`: states of the parts at the start, a tuple with None for initial states, in the order of the system's
+      parts, followed by `effort` and `inputs` if they are given. The last row of `trajectory.parts` continues a run.
     * `dt`: length of fixed steps, s, shortened so that a whole number of them ends at `ts[-1]`. By default steps are
       adapted to the tolerances.
     * `rtol`, `atol`: tolerances of adapted steps, by default 1e-8 in float64 and 1e-5 in float32.
@@ -101,9 +109,10 @@ def simulate(
         check_count("max_steps", max_steps)
     for event in events:
         check_instance("an entry of events", event, Event, "make it with jaxdyn.Event or jaxdyn.simulation.joint_stops")
-    whole = with_effort(as_system(system), effort)
-    start, ts = _check_start(whole, q0, v0, ts)
+    whole = with_inputs(with_effort(as_system(system), effort), inputs)
+    (q0, v0), ts = _check_start(whole, q0, v0, ts)
     dtype = ts.dtype
+    start = q0, v0, parts
     whole, events, start, ts = _as_strong_types((whole, tuple(events), start, ts), dtype)
     for event in events:
         event.check(whole.motion)
@@ -114,7 +123,7 @@ def simulate(
     adjoint = diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint
     check_step_size(solver, dt, controller)
     solver = prepare_solver(solver, whole, adjoint)
-    whole.motion.check(whole.model)
+    whole.motion.check(whole.mounted_model)
     tolerance = 1e-8 if dtype == jnp.float64 else 1e-5
     if dt is None:
         rtol, atol = (tolerance if x is None else x for x in (rtol, atol))
@@ -160,17 +169,17 @@ def _as_strong_types(tree: PyTree, dtype) -> PyTree:
 
 @eqx.filter_jit
 def _solve(system: System, start, ts, steps, methods, events, sizes, progress_meter):
-    (q0, v0), (dt, rtol, atol) = start, steps
+    (q0, v0, parts), (dt, rtol, atol) = start, steps
     solver, controller, adjoint = methods
     max_events, max_steps, dense = sizes
     is_forward = jnp.all(jnp.diff(ts) >= 0)  # traced times cannot raise
-    y0 = system.initial(jnp.where(is_forward, q0, jnp.nan), v0, ts[0])
+    y0 = system.initial(jnp.where(is_forward, q0, jnp.nan), v0, ts[0], parts)
     if controller is None:
         fixed = dt is not None
         controller = diffrax.ConstantStepSize() if fixed else _adaptive_controller(rtol, atol, ts)
     if system.updates_between_steps or events:
         y0 = Stepping(y0, empty_log(len(events), max_events, q0, v0) if events else None)
-        solver, controller = Stepped(solver, events), Landing(controller, system, ts[0])
+        solver, controller = Stepped(solver, events), Landing(controller, system)
     solution = diffrax.diffeqsolve(
         MotionTerm(),
         solver,
@@ -214,14 +223,14 @@ def _move_inside_steps(ts):
 
 
 def _saved_state(t, y, system):
-    return to_state(system.model, y)
+    return to_state(system.mounted_model, y)
 
 
 def _project_rows(system: System, ts, rows: State, reached) -> State:
     """Rows between steps, projected onto the constraints like the states at the ends of steps."""
     if not system.motion.projects:
         return rows
-    project = lambda t, q, v: system.motion.project(system.model, t, q, v)
+    project = lambda t, q, v: system.motion.project(system.mounted_model, t, q, v)
     projections = jax.vmap(project)(ts, rows.q, rows.v)
     q, v = (jnp.where(reached[:, None], new, old) for new, old in zip(projections, (rows.q, rows.v), strict=True))
     return State(q, v, rows.parts)
@@ -241,7 +250,7 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
     (saved, rows), (end, last) = zip(solution.ts, solution.ys, strict=True)
     last = jax.tree.map(lambda x: x[0], last)
     log = last.log if isinstance(last, Stepping) else None
-    state = to_state(system.model, last)
+    state = to_state(system.mounted_model, last)
     status = _status(solution, state, log)
     reached = jnp.isfinite(saved)
     ended = (status <= SimulationStatus.MAX_EVENTS) | (status == SimulationStatus.HELD)
@@ -267,7 +276,7 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
 def _violates_constraints(system: System, start, end):
     """Whether the final state violates the constraints, or the initial state did and was projected onto them."""
     both = jax.lax.stop_gradient(jax.tree.map(lambda *x: jnp.stack(x), start, end))
-    first, last = jax.vmap(lambda t, q, v: system.motion.violates_constraints(system.model, t, q, v))(*both)
+    first, last = jax.vmap(lambda t, q, v: system.motion.violates_constraints(system.mounted_model, t, q, v))(*both)
     return last | (first & system.motion.projects)
 
 

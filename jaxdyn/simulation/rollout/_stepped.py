@@ -5,12 +5,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._types import Array, Float
 from jaxdyn.dynamics import AbstractMotion
 from jaxdyn.model import Model
 from jaxdyn.simulation.events import Event, Log, append_entry, first_root, time_tolerance
 from jaxdyn.simulation.solvers import AbstractWrapper
-from jaxdyn.simulation.system import State, System, next_instant, to_state, unsolved_result
+from jaxdyn.simulation.system import SampledState, State, System, next_instant, to_state, unsolved_result
 
 
 class Stepping(eqx.Module):
@@ -46,7 +45,7 @@ class Stepped(AbstractWrapper):
         end, error, dense, inner, result = self.solver.step(
             terms, t0, t1, start, args, inner, made_jump | jumped | sampled
         )
-        end, jumped = _project_state(args.motion, args.model, t1, end)
+        end, jumped = _project_state(args.motion, args.mounted_model, t1, end)
         log = y0.log
         if log is not None:
             path = self.solver.interpolation_cls(t0=t0, t1=t1, **dense)
@@ -70,7 +69,7 @@ def _project_state(motion: AbstractMotion, model: Model, t, y: State):
 
 def _apply_events(events: tuple[Event, ...], system: System, path, span, end: State, log: Log):
     """The state after the events at the end of a step, and the log with these events or with an earlier root."""
-    model = system.model
+    model = system.mounted_model
     t0, t1 = span
     near = time_tolerance(t1)
     roots = []
@@ -85,13 +84,13 @@ def _apply_events(events: tuple[Event, ...], system: System, path, span, end: St
     first = jnp.min(times)
     inside = first < t1 - near
     at_end = (times <= t1 + near) & ~inside
-    q, v = end.q, end.v
+    q, v, parts = end.q, end.v, end.parts
     ended = log.ended
     for k, event in enumerate(events):
         before = (q, v)
         if event.reset is not None:
-            reset = lambda q, v, e=event: e.apply_reset(model, t1, q, v)
-            q, v = jax.lax.cond(at_end[k], reset, lambda q, v: (q, v), q, v)
+            reset = lambda q, v, parts, e=event: e.apply_reset(model, t1, q, v, parts)
+            q, v, parts = jax.lax.cond(at_end[k], reset, lambda *same: same, q, v, parts)
         log = append_entry(log, at_end[k], t1, k, before, (q, v))
         if event.terminal:
             ended = jnp.maximum(ended, at_end[k])
@@ -100,7 +99,7 @@ def _apply_events(events: tuple[Event, ...], system: System, path, span, end: St
         log,
         tuple(x.astype(q.dtype) for x in (at_end | still, ended, first, inside, held.any())),
     )
-    return State(q, v, end.parts), log
+    return State(q, v, parts), log
 
 
 class Landing(diffrax.AbstractStepSizeController):
@@ -113,21 +112,20 @@ class Landing(diffrax.AbstractStepSizeController):
 
     controller: diffrax.AbstractStepSizeController
     system: System
-    #: time of the first samples, s
-    start: Float[Array, "*batch"]
     max_attempts: int = eqx.field(static=True, default=20)
 
     def wrap(self, direction):
         return eqx.tree_at(lambda c: c.controller, self, self.controller.wrap(direction))
 
-    def _clip_to_instants(self, t, goal):
-        for part in self.system.sampled:
-            goal = jnp.minimum(goal, next_instant(part, self.start, t).astype(goal.dtype))
+    def _clip_to_instants(self, t, goal, y: Stepping):
+        for part, x in zip(self.system.parts, y.now.parts or (), strict=True):
+            if isinstance(x, SampledState):
+                goal = jnp.minimum(goal, next_instant(part, x.start, t).astype(goal.dtype))
         return goal
 
     def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
         goal, inner = self.controller.init(terms, t0, t1, y0, dt0, args, func, error_order)
-        return self._clip_to_instants(t0, goal), (inner, goal, jnp.asarray(0))
+        return self._clip_to_instants(t0, goal, y0), (inner, goal, jnp.asarray(0))
 
     def adapt_step_size(self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state):
         inner, goal, attempts = controller_state
@@ -146,7 +144,7 @@ class Landing(diffrax.AbstractStepSizeController):
         inner = jax.tree.map(lambda a, b: jnp.where(resume, a, b), inner, new_inner)
         goal = jnp.where(resume, goal, next_t1)
         next_t0 = jnp.where(repeat, t0, next_t0)
-        next_t1 = jnp.where(repeat, _landing_time(root, t0, t1), self._clip_to_instants(next_t0, goal))
+        next_t1 = jnp.where(repeat, _landing_time(root, t0, t1), self._clip_to_instants(next_t0, goal, y1_candidate))
         attempts = jnp.where(repeat, attempts + 1, 0)
         if log is not None:
             stop = keep & ~repeat & ((log.ended > 0) | (log.count >= log.time.shape[0]))

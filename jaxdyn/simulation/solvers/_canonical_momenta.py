@@ -34,7 +34,7 @@ class MomentumTerm(diffrax.AbstractTerm):
     bodies: Bodies
 
     def vf(self, t, y, args):
-        model, x = args.model, y.q
+        model, x = args.mounted_model, y.q
         rate = _rate_of_momentum(model, self.bodies, self.base, x)(y.v)
         q, v = _state_in_chart(model, self.base, x, rate)
         action = args.action(t, State(q, v, y.parts))
@@ -135,11 +135,11 @@ class CanonicalMomenta(AbstractWrapper, AbstractSystemSolver):
         return _MomentumInterpolations(self.solver.interpolation_cls)
 
     def init(self, terms, t0, t1, y0, args):
-        term, start = _start_step(args.model, y0)
+        term, start = _start_step(args.mounted_model, y0)
         return self.solver.init(term, t0, t1, start, args)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
-        model = args.model
+        model = args.mounted_model
         term, start = _start_step(model, y0)
         if term.base is not None:  # a rate stored by the previous step belongs to another chart
             made_jump = jnp.asarray(True)

@@ -65,7 +65,7 @@ class OnManifold(AbstractWrapper, AbstractSystemSolver):
         return self.solver.init(ChartTerm(terms, y0.q), t0, t1, _chart_origin(y0), args)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
-        solver_state = _rechart(solver_state, args.motion.velocity(args.model, t0, y0.q, y0.v))
+        solver_state = _rechart(solver_state, args.motion.velocity(args.mounted_model, t0, y0.q, y0.v))
         chart, start = ChartTerm(terms, y0.q), _chart_origin(y0)
         y, error, dense, solver_state, result = self.solver.step(chart, t0, t1, start, args, solver_state, made_jump)
         from_chart = lambda x: integrate(args.model, y0.q, x)

@@ -85,7 +85,7 @@ class Variational(diffrax.AbstractSolver, AbstractSystemSolver):
         return None
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
-        model, h = args.model, t1 - t0
+        model, h = args.mounted_model, t1 - t0
         q0, v0 = y0.q, y0.v
         b = bodies(model)
         p0, _ = momentum_and_slope(model, b, q0, v0)
@@ -155,7 +155,7 @@ def _end_momenta(
     `-D_1 L_d - h f D_1 q` and `D_2 L_d + h f D_2 q`. Only the midpoint's q and v are differentiated with respect to the
     ends of the step; the derivatives of the Lagrangian are known.
     """
-    model = system.model
+    model = system.mounted_model
     is_vector = has_vector_coordinates(model)
     q1 = q0 + x if is_vector else integrate(model, q0, x)
     q, v = ((q0 + q1) / 2, x / h) if is_vector else _midpoint(model, q0, q1, h)

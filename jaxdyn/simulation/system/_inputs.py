@@ -15,6 +15,7 @@ from jaxdyn._numerics import as_float, as_function
 from jaxdyn._types import Array, Config, Float, Law, Scalar, Vec6, Velocity
 from jaxdyn.dynamics import AbstractPart, AbstractSampledPart, Action
 from jaxdyn.model import Model
+from jaxdyn.simulation.system._controllers import InputsInput, as_inputs
 from jaxdyn.simulation.system._system import System
 
 
@@ -294,3 +295,10 @@ def with_effort(system: System, effort: EffortInput | None) -> System:
     if effort is None:
         return system
     return System(system.model, (*system.parts, as_part(effort)), system.motion, system.passive)
+
+
+def with_inputs(system: System, inputs: InputsInput | None) -> System:
+    """The system with the source of its actuators' inputs as one more part; the system itself for None."""
+    if inputs is None:
+        return system
+    return System(system.model, (*system.parts, as_inputs(inputs)), system.motion, system.passive)

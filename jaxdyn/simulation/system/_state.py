@@ -1,9 +1,14 @@
 """States of a system, and a solver's representations of them."""
 
+from collections.abc import Sequence
+
 import diffrax
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import optimistix as optx
 
+from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
@@ -59,3 +64,25 @@ def to_state(model: Model, y: PyTree) -> State:
     while not isinstance(y, State):
         y = y.state(model)
     return y
+
+
+def match_part_states(parts: Sequence[PyTree], given: Sequence[PyTree], initial: Sequence[PyTree]) -> list[PyTree]:
+    """The given states of the parts in the structures, shapes and precision of the initial ones; None takes the latter.
+
+    Raises `ModelError` for another number of states or another structure, and `ShapeError` for another shape.
+    """
+    names = [type(part).__name__ for part in parts]
+    if not isinstance(given, tuple | list) or len(given) != len(parts):
+        what = f"{len(given)} states" if isinstance(given, tuple | list) else type(given).__name__
+        raise ModelError(
+            f"parts is {what}; expected a tuple with one state, or None, for each of the parts {names} of the system"
+        )
+    states = []
+    for name, own, start in zip(names, given, initial, strict=True):
+        if own is not None and jax.tree.structure(own) != jax.tree.structure(start):
+            raise ModelError(
+                f"the state of {name} has structure {jax.tree.structure(own)}; expected {jax.tree.structure(start)}"
+            )
+        match = lambda x, s, name=name: check_shape(f"state of {name}", jnp.asarray(x, s.dtype), s.shape)
+        states.append(start if own is None else jax.tree.map(match, own, start))
+    return states

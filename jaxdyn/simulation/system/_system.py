@@ -5,14 +5,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import core
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, check_instance, check_shape
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.constraints import ConstrainedMotion
 from jaxdyn.dynamics import (
+    AbstractActuator,
     AbstractMotion,
     AbstractPart,
     AbstractSampledPart,
@@ -22,22 +21,12 @@ from jaxdyn.dynamics import (
 )
 from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Model
-from jaxdyn.simulation.system._state import State
+from jaxdyn.simulation.system._acceleration import solve_acceleration
+from jaxdyn.simulation.system._controllers import Inputs, SampledInputs
+from jaxdyn.simulation.system._sampling import SampledState, check_timing, take_due_sample
+from jaxdyn.simulation.system._state import State, match_part_states
 
-
-class SampledState(eqx.Module):
-    """State of a sampled part between its samples."""
-
-    #: the part's state that `act` receives
-    acting: PyTree
-    #: the part's state after the last sample, which acts when the delay has passed
-    waiting: PyTree
-    #: time of the first sample, s
-    start: Float[Array, "*batch"]
-    #: number of samples taken
-    samples: Float[Array, "*batch"]
-    #: number of samples that have taken effect
-    updates: Float[Array, "*batch"]
+_PARTS = (AbstractPart, AbstractSampledPart, AbstractActuator, Inputs, SampledInputs)
 
 
 class System(eqx.Module):
@@ -49,15 +38,19 @@ class System(eqx.Module):
 
     The numbers of parts and model are leaves, so gains, motor constants and masses have derivatives.
 
+    The robot moves with the inertia of its actuators, as the `mounted_model`, and with an actuator that depends on the
+    acceleration the two equations are solved together.
+
     Arguments:
 
     * `model`: the robot.
-    * `parts`: objects with the contract of `AbstractPart` or `AbstractSampledPart`, such as `Feedback`.
+    * `parts`: objects with the contract of `AbstractPart`, `AbstractSampledPart` or `AbstractActuator`, such as
+      `Feedback` or a `DcMotor`, and at most one `Inputs` or `SampledInputs`, which commands the actuators.
     * `motion`: an `AbstractMotion`. By default the robot moves as the mechanism that its model describes: freely, or
       along `model.closures` if there are any.
     * `passive`: whether damping, friction and springs of the joints act.
 
-    Raises `ModelError` if a part has neither contract, or a sampled part an impossible period or delay.
+    Raises `ModelError` if a part has none of these contracts, or a sampled part an impossible period or delay.
 
     ```python
     import jax.numpy as jnp
@@ -76,8 +69,8 @@ class System(eqx.Module):
     """
 
     model: Model
-    #: objects with the contract of `AbstractPart` or `AbstractSampledPart`
-    parts: tuple[AbstractPart | AbstractSampledPart, ...]
+    #: parts, actuators, and at most one source of the actuators' inputs
+    parts: tuple[AbstractPart | AbstractSampledPart | AbstractActuator | Inputs | SampledInputs, ...]
     motion: AbstractMotion
     passive: bool = eqx.field(static=True)
 
@@ -95,68 +88,191 @@ class System(eqx.Module):
 
     def __check_init__(self):
         for part in self.parts:
-            if not isinstance(part, AbstractPart | AbstractSampledPart):
+            if not isinstance(part, _PARTS):
                 raise ModelError(
                     f"a part of a System is {type(part).__name__}, which is neither an AbstractPart nor an "
-                    "AbstractSampledPart; wrap a function of (t, q, v) into jaxdyn.simulation.Feedback"
+                    "AbstractSampledPart nor an AbstractActuator; wrap a function of (t, q, v) into "
+                    "jaxdyn.simulation.Feedback, or one of (t, state) for the inputs of actuators into Inputs"
                 )
-            if isinstance(part, AbstractSampledPart):
-                _check_timing(part)
+            if isinstance(part, AbstractSampledPart | SampledInputs):
+                check_timing(part)
+        if sum(isinstance(part, Inputs | SampledInputs) for part in self.parts) > 1:
+            raise ModelError(
+                "a System has two sources of its actuators' inputs; expected at most one Inputs or SampledInputs, "
+                "whose controller returns the inputs of all actuators"
+            )
 
     @property
-    def sampled(self) -> tuple[AbstractSampledPart, ...]:
+    def sampled(self) -> tuple[AbstractSampledPart | SampledInputs, ...]:
         """The parts with a sample rate."""
-        return tuple(p for p in self.parts if isinstance(p, AbstractSampledPart))
+        return tuple(p for p in self.parts if isinstance(p, AbstractSampledPart | SampledInputs))
 
     @property
     def updates_between_steps(self) -> bool:
         """Whether samples or projections change the state between the steps of a solver."""
         return bool(self.sampled) or self.motion.projects
 
-    def initial(self, q, v, t: ArrayLike = 0.0) -> State:
-        """The state at configuration q `(nq,)` and velocity v `(nv,)`, with all parts in their initial states."""
+    @property
+    def mounted_model(self) -> Model:
+        """The model that moves: the robot with the inertia of its actuators."""
+        model = self.model
+        for part in self.parts:
+            if isinstance(part, AbstractActuator):
+                model = part.mount(model)
+        return model
+
+    @property
+    def num_inputs(self) -> int:
+        """Number of inputs of all actuators."""
+        return sum(part.num_inputs for part in self.parts if isinstance(part, AbstractActuator))
+
+    @property
+    def uses_acceleration(self) -> bool:
+        """Whether the effort of an actuator depends on the acceleration."""
+        return any(part.uses_acceleration for part in self.parts if isinstance(part, AbstractActuator))
+
+    def initial(self, q, v, t: ArrayLike = 0.0, parts: tuple[PyTree, ...] | None = None) -> State:
+        """The state at configuration q `(nq,)` and velocity v `(nv,)` at time t (s).
+
+        The parts are in their initial states, or in the states `parts`, where None stands for an initial state. A
+        `SampledState`, as in the rows of a trajectory, continues its schedule. Raises `ModelError` for states of
+        another structure.
+        """
         dtype = jnp.result_type(q, v)
         as_number = lambda x: jnp.asarray(x, dtype)
+        model = self.mounted_model
         states = []
         for part in self.parts:
-            x = jax.tree.map(as_number, part.initial(self.model, q, v))
-            if isinstance(part, AbstractSampledPart):
+            if isinstance(part, SampledInputs):
+                x = part.initial_queue(model, q, v, self.num_inputs)
+            else:
+                x = part.initial(model, q, v)
+            x = jax.tree.map(as_number, x)
+            if isinstance(part, AbstractSampledPart | SampledInputs):
                 x = SampledState(x, x, as_number(t), as_number(0), as_number(0))
             states.append(x)
+        if parts is not None:
+            states = match_part_states(self.parts, parts, states)
         return State(q, v, tuple(states) or None)
 
-    def action(self, t, state: State) -> Action:
-        """Efforts and wrenches of all parts and of the joints, and the rates of the parts' states."""
-        model, q, v = self.model, state.q, state.v
-        effort = passive_forces(model, q, v) if self.passive else jnp.zeros_like(v)
-        external, rates = None, []
+    def inputs(self, t, state: State) -> Float[Array, " inputs"]:
+        """Inputs of the actuators at time t, from the controller of the system."""
+        return self._commands(t, state)[0]
+
+    def action(
+        self,
+        t,
+        state: State,
+        *,
+        inputs: Float[Array, " inputs"] | None = None,
+        effort: Float[Array, " nv"] | None = None,
+        acceleration: Float[Array, " nv"] | None = None,
+    ) -> Action:
+        """Efforts and wrenches of all parts and of the joints, and the rates of the parts' states.
+
+        Efforts belong to the mounted model. `inputs` replace the inputs from the system's controller, `effort` is
+        applied in addition, and `acceleration` is the one under which actuators act that depend on it; by default the
+        acceleration of the robot under all these efforts.
+        """
+        commands = self._commands(t, state, inputs)
+        model = self.mounted_model
+        if acceleration is None:
+            if self.uses_acceleration:
+                acceleration = self._solve(model, t, state, commands[0], effort)
+            else:
+                acceleration = jnp.full_like(state.v, jnp.nan)
+        return self._act(model, t, state, acceleration, commands, effort)
+
+    def accelerate(
+        self,
+        t,
+        state: State,
+        *,
+        inputs: Float[Array, " inputs"] | None = None,
+        effort: Float[Array, " nv"] | None = None,
+    ) -> tuple[Action, Float[Array, " nv"]]:
+        """The `action` and the accelerations `(nv,)` of the robot under it, with the arguments of `action`."""
+        action = self.action(t, state, inputs=inputs, effort=effort)
+        a = self.motion.acceleration(self.mounted_model, t, state.q, state.v, action.effort, action.external)
+        return action, a
+
+    def rate(self, t, state: State, inputs: Float[Array, " inputs"] | None = None) -> State:
+        """The vector field: velocity, acceleration and the rates of the parts' states; `inputs` as in `action`."""
+        action, a = self.accelerate(t, state, inputs=inputs)
+        return State(self.motion.velocity(self.mounted_model, t, state.q, state.v), a, action.rate)
+
+    def sample(self, t, state: State) -> tuple[State, Array]:
+        """The state after the samples that are due at time t, and whether any were due."""
+        parts, due = [], jnp.asarray(False)
         for part, x in zip(self.parts, state.parts or (), strict=True):
-            sampled = isinstance(part, AbstractSampledPart)
-            action = part.act(model, t, q, v, x.acting if sampled else x)
+            if isinstance(part, AbstractSampledPart | SampledInputs):
+                x, now = take_due_sample(self.mounted_model, part, t, state, x)
+                due = due | now
+            parts.append(x)
+        return State(state.q, state.v, tuple(parts) or None), due
+
+    def _commands(self, t, state: State, inputs=None) -> tuple[Array, PyTree]:
+        """Inputs of all actuators, and the rate of the memory of the controller."""
+        rate = None
+        for part, x in zip(self.parts, state.parts or (), strict=True):
+            if isinstance(part, SampledInputs):
+                own = x.acting[0][0]
+            elif isinstance(part, Inputs):
+                command = part.controller.command(self.mounted_model, t, state, x)
+                own, rate = command.inputs, _check_rate(part, x, command.rate)
+            else:
+                continue
+            inputs = own if inputs is None else inputs
+        if inputs is None:
+            if self.num_inputs:
+                raise ModelError(
+                    f"the actuators of the System have {self.num_inputs} inputs, but no source commands them; give "
+                    "simulate(..., inputs=...), or add jaxdyn.simulation.Inputs(...) to the parts"
+                )
+            return jnp.zeros(0, state.v.dtype), None
+        return check_shape("inputs of the actuators", jnp.asarray(inputs, state.v.dtype), (self.num_inputs,)), rate
+
+    def _act(self, model: Model, t, state: State, a, commands, applied) -> Action:
+        """The sum of all actions at accelerations a."""
+        q, v = state.q, state.v
+        inputs, memory_rate = commands
+        effort = passive_forces(model, q, v) if self.passive else jnp.zeros_like(v)
+        effort = effort if applied is None else effort + applied
+        external, rates, used = None, [], 0
+        for part, x in zip(self.parts, state.parts or (), strict=True):
+            if isinstance(part, Inputs | SampledInputs):
+                rates.append(memory_rate if isinstance(part, Inputs) else jax.tree.map(jnp.zeros_like, x))
+                continue
+            if isinstance(part, AbstractSampledPart):
+                action = part.act(model, t, q, v, x.acting)
+                rates.append(jax.tree.map(jnp.zeros_like, x))
+            elif isinstance(part, AbstractActuator):
+                action = part.act(model, t, q, v, a, x, inputs[used : used + part.num_inputs])
+                used += part.num_inputs
+                rates.append(_check_rate(part, x, action.rate))
+            else:
+                action = part.act(model, t, q, v, x)
+                rates.append(_check_rate(part, x, action.rate))
             if action.effort is not None:
                 effort = effort + check_shape(f"effort of {type(part).__name__}", action.effort, (model.nv,))
             if action.external is not None:
                 name = f"external of {type(part).__name__}"
                 wrench = check_shape(name, action.external, (model.num_links, 6)).astype(v.dtype)
                 external = wrench if external is None else external + wrench
-            rates.append(jax.tree.map(jnp.zeros_like, x) if sampled else _check_rate(part, x, action.rate))
         return Action(effort.astype(v.dtype), external, tuple(rates) or None)
 
-    def rate(self, t, state: State) -> State:
-        """The vector field: velocity, acceleration and the rates of the parts' states."""
-        action = self.action(t, state)
-        a = self.motion.acceleration(self.model, t, state.q, state.v, action.effort, action.external)
-        return State(self.motion.velocity(self.model, t, state.q, state.v), a, action.rate)
+    def _solve(self, model: Model, t, state: State, inputs, applied) -> Float[Array, " nv"]:
+        """Accelerations of the robot under actuators that depend on them."""
 
-    def sample(self, t, state: State) -> tuple[State, Array]:
-        """The state after the samples that are due at time t, and whether any were due."""
-        parts, due = [], jnp.asarray(False)
-        for part, x in zip(self.parts, state.parts or (), strict=True):
-            if isinstance(part, AbstractSampledPart):
-                x, now = _sample(self.model, part, t, state, x)
-                due = due | now
-            parts.append(x)
-        return State(state.q, state.v, tuple(parts) or None), due
+        def efforts(a):
+            action = self._act(model, t, state, a, (inputs, None), applied)
+            return action.effort, action.external
+
+        def accelerate(armature, effort, external):
+            heavier = eqx.tree_at(lambda m: m.properties.armature, model, model.properties.armature + armature)
+            return self.motion.acceleration(heavier, t, state.q, state.v, effort, external)
+
+        return solve_acceleration(efforts, accelerate, state.v)
 
 
 def as_system(system: Model | System) -> System:
@@ -176,20 +292,7 @@ def has_vector_coordinates(model: Model) -> bool:
     return all(has_vector_rate(joint) for joint in model.joints)
 
 
-def _check_timing(part: AbstractSampledPart):
-    """Raises `ModelError` unless `period > 0` and `0 <= delay <= period`, where the values are known."""
-    times = (part.period, part.delay)
-    if any(isinstance(x, core.Tracer) or not eqx.is_array_like(x) for x in times):
-        return
-    period, delay = (np.asarray(x) for x in times)
-    if not (np.all(period > 0) and np.all(delay >= 0) and np.all(delay <= period)):
-        raise ModelError(
-            f"{type(part).__name__} has period {period} s and delay {delay} s; expected a positive period and a delay "
-            "from 0 to the period; split a longer dead time into whole periods (SampledFeedback(wait=...)) and a rest"
-        )
-
-
-def _check_rate(part: AbstractPart, state, rate):
+def _check_rate(part: AbstractPart | AbstractActuator | Inputs, state, rate):
     """The rate of the part's state, in its shapes and precision."""
     if jax.tree.structure(rate) != jax.tree.structure(state):
         raise ModelError(
@@ -197,35 +300,3 @@ def _check_rate(part: AbstractPart, state, rate):
             f"{jax.tree.structure(state)}; return Action(..., rate=the time derivative of the state)"
         )
     return jax.tree.map(lambda r, x: jnp.broadcast_to(jnp.asarray(r, x.dtype), x.shape), rate, state)
-
-
-def _time_margin(part: AbstractSampledPart, t):
-    """An instant ahead by at most this time counts as reached: some units of rounding, less than a period."""
-    return jnp.minimum(64 * jnp.finfo(t.dtype).eps * jnp.maximum(jnp.abs(t), 1), part.period / 4)
-
-
-def _sample(model: Model, part: AbstractSampledPart, t, state: State, x: SampledState):
-    """Updates and samples in the order of their times. With the longest delay an update precedes the sample."""
-    margin = _time_margin(part, t)
-
-    def update(x):
-        is_due = (x.updates < x.samples) & (t + margin >= x.start + x.updates * part.period + part.delay)
-        acting = jax.tree.map(lambda a, w: jnp.where(is_due, w, a), x.acting, x.waiting)
-        return SampledState(acting, x.waiting, x.start, x.samples, x.updates + is_due), is_due
-
-    def take_sample(waiting):
-        new = part.sample(model, t, state.q, state.v, waiting)
-        return jax.tree.map(lambda x, w: jnp.broadcast_to(jnp.asarray(x, w.dtype), w.shape), new, waiting)
-
-    x, first = update(x)
-    is_due = t + margin >= x.start + x.samples * part.period
-    waiting = jax.lax.cond(is_due, take_sample, lambda w: w, x.waiting)
-    x, last = update(SampledState(x.acting, waiting, x.start, x.samples + is_due, x.updates))
-    return x, first | is_due | last
-
-
-def next_instant(part: AbstractSampledPart, start, t):
-    """The first time after t at which a sampled part takes a sample or a sample takes effect."""
-    periods_since = lambda first: jnp.floor((t - first + _time_margin(part, t)) / part.period)
-    next_after = lambda first: first + jnp.maximum(periods_since(first) + 1, 0) * part.period
-    return jnp.minimum(next_after(start), next_after(start + part.delay))

@@ -89,10 +89,10 @@ class Interpolant(eqx.Module):
         times = jnp.where(is_used, self.times, jnp.inf)
         i = jnp.clip(jnp.searchsorted(times, t, side="left") - 1, 0, self.count - 2)
         local = self.kind(t0=times[i], t1=times[i + 1], **jax.tree.map(lambda x: x[i], self.infos))
-        state = to_state(self.system.model, local.evaluate(t))
+        state = to_state(self.system.mounted_model, local.evaluate(t))
         q, v = state.q, state.v
         if self.system.motion.projects:
-            q, v = self.system.motion.project(self.system.model, t, q, v)
+            q, v = self.system.motion.project(self.system.mounted_model, t, q, v)
         last = times[jnp.maximum(self.count - 1, 0)]
         margin = 16 * jnp.finfo(t.dtype).eps * jnp.maximum(jnp.abs(times[0]), jnp.abs(last))
         is_inside = (t >= times[0] - margin) & (t <= last + margin)
@@ -260,7 +260,7 @@ class _OfState(eqx.Module):
     f: Callable[[Model, Config, Velocity], PyTree] = eqx.field(converter=as_function)
 
     def __call__(self, system, t, state: State):
-        return self.f(system.model, state.q, state.v)
+        return self.f(system.mounted_model, state.q, state.v)
 
 
 def _potential_energy(model, q, v):
@@ -290,7 +290,7 @@ def _all_forces(system, t, state: State) -> tuple[Action, Action]:
     """Efforts and wrenches of parts and joints, and those of the constraints."""
     action = system.action(t, state)
     effort, external = action.effort, action.external
-    return action, system.motion.exerted(system.model, t, state.q, state.v, effort, external)
+    return action, system.motion.exerted(system.mounted_model, t, state.q, state.v, effort, external)
 
 
 def _sum(a: Any, b: Any) -> Any:
@@ -303,11 +303,11 @@ def _power(system, t, state: State):
     effort, external = _sum(action.effort, constraint.effort), _sum(action.external, constraint.external)
     if external is None:
         return effort @ state.v
-    load = rnea(system.model, state.q, zero, zero) - rnea(system.model, state.q, zero, zero, external)
+    load = rnea(system.mounted_model, state.q, zero, zero) - rnea(system.mounted_model, state.q, zero, zero, external)
     return (effort + load) @ state.v
 
 
 def _reactions(system, t, state: State) -> JointReactions:
     action, constraint = _all_forces(system, t, state)
-    a = system.motion.acceleration(system.model, t, state.q, state.v, action.effort, action.external)
-    return joint_reactions(system.model, state.q, state.v, a, _sum(action.external, constraint.external))
+    a = system.motion.acceleration(system.mounted_model, t, state.q, state.v, action.effort, action.external)
+    return joint_reactions(system.mounted_model, state.q, state.v, a, _sum(action.external, constraint.external))

@@ -12,7 +12,6 @@ import numpy as np
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
 from jaxdyn._types import Array, Float, PyTree, Scalar
-from jaxdyn.dynamics import FreeMotion, rnea
 from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Limits, Model
 from jaxdyn.simulation import System, coordinate_names, velocity_names
@@ -156,27 +155,19 @@ class Robot(AbstractDynamics, AbstractImplicit):
         return jnp.concatenate([x[self.model.nq :], self.unknowns(t, x, u)])
 
     def unknowns(self, t, x, u):
-        q, v, effort, external = self._applied_forces(t, x, u)
-        return self.system.motion.acceleration(self.model, t, q, v, effort, external)
+        q, v = x[: self.model.nq], x[self.model.nq :]
+        return self.system.accelerate(t, self.system.initial(q, v, t), effort=self.inputs @ u)[1]
 
     @property
     def is_affine(self) -> bool:
-        motion = self.system.motion
-        return isinstance(motion, FreeMotion) and motion.method is None
+        return self.system.motion.has_affine_residual and not self.system.uses_acceleration
 
     def implicit(self, t, x, u, y):
-        q, v, effort, external = self._applied_forces(t, x, u)
-        motion = self.system.motion
-        if isinstance(motion, FreeMotion):
-            residual = rnea(self.model, q, v, y, external) - effort
-        else:  # constraint forces act in the accelerations of the motion only
-            residual = y - motion.acceleration(self.model, t, q, v, effort, external)
-        return jnp.concatenate([v, y]), residual
-
-    def _applied_forces(self, t, x, u):
         q, v = x[: self.model.nq], x[self.model.nq :]
-        action = self.system.action(t, self.system.initial(q, v, t))
-        return q, v, action.effort + self.inputs @ u, action.external
+        state = self.system.initial(q, v, t)
+        action = self.system.action(t, state, effort=self.inputs @ u, acceleration=y)
+        residual = self.system.motion.residual(self.system.mounted_model, t, q, v, y, action.effort, action.external)
+        return jnp.concatenate([v, y]), residual
 
 
 class Constrained(NamedTuple):
