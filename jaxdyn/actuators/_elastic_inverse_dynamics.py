@@ -40,7 +40,7 @@ def elastic_inverse_dynamics(
     *higher: Float[Array, " nv"],
     passive: bool = True,
 ) -> ElasticMotion:
-    """Motor angles and torques that make the joints move as given, without integration: the joint angles are flat outputs.
+    """Motor angles and torques for a motion of the joints, whose angles are flat outputs.
 
         tau = M(q) a + h(q, v),  theta_(k-1) = N_k (theta_k + x_k(T_k)),  T_(k-1) = J_k theta_(k-1)'' + T_k / N_k
 

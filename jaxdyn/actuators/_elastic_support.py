@@ -87,8 +87,8 @@ def on_elastic_support(
     Arguments:
 
     * `model`: the robot
-    * `stiffness`: K of the support, `(6,)` or a symmetric `(6, 6)`, rotation first, N m/rad and N/m, about the origin of
-      the base in the axes of the rest pose
+    * `stiffness`: K of the support, `(6,)` or a symmetric `(6, 6)`, rotation first, N m/rad and N/m, about the
+      origin of the base in the axes of the rest pose
     * `base`: inertia of the base link, in its axes
     * `damping`: D, a number, `(6,)` or `(6, 6)`
     * `rest`: pose of the base at rest in the world, by default the identity. The robot's former world is the base.
@@ -96,8 +96,8 @@ def on_elastic_support(
       `(nq,)` with which the rest pose is the equilibrium
     * `name`: name of the base link; its joint is `<name>_joint`
 
-    Returns `(model, part)`. Raises `ShapeError` for arrays of another shape and `ModelError` for a stiffness that is not
-    symmetric.
+    Returns `(model, part)`. Raises `ShapeError` for arrays of another shape and `ModelError` for a stiffness that is
+    not symmetric.
 
     ```python
     import jax.numpy as jnp
@@ -169,8 +169,8 @@ def add_elastic_object(
     from jaxdyn.joints import Prismatic
     from jaxdyn.spatial import box
 
-    plate = box([0.4, 0.4, 0.02], mass=4.0)
-    model = add_elastic_object(jd.robots.pendulum(), "plate", plate, [Prismatic([0, 0, 1])], stiffness=2e4, damping=30.0)
+    plate, axes = box([0.4, 0.4, 0.02], mass=4.0), [Prismatic([0, 0, 1])]
+    model = add_elastic_object(jd.robots.pendulum(), "plate", plate, axes, stiffness=2e4, damping=30.0)
     ```
     """
     joints = tuple(joints)

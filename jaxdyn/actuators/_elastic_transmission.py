@@ -20,9 +20,9 @@ def add_elastic_transmission(
 ) -> tuple[Model, TransmissionSprings]:
     """The model with the shafts of an elastic transmission in front of a joint, and the part with its springs.
 
-    Each shaft is a link without mass on the parent link of the joint, with the joint's axis. Its inertia is an armature,
-    so that the rotation of the shafts about moving axes does not enter the equations of the links (Spong 1987).
-    The input shaft turns in the joint `<joint>_shaft`, which an actuator drives, `DcMotor("<joint>_shaft", ...)`; the
+    Each shaft is a link without mass on the parent link of the joint, with the joint's axis. Its inertia is an
+    armature, so that the rotation of the shafts about moving axes does not enter the equations of the links (Spong
+    1987). The input shaft turns in the joint `<joint>_shaft`, which an actuator drives, `DcMotor("<joint>_shaft", ...)`; the
     other shafts in `<joint>_shaft2` and so on. Coordinates are numbered depth first, as always: find them by
     `model.joint(name)`.
 
@@ -35,8 +35,8 @@ def add_elastic_transmission(
       inertia of the input shaft, with the gyroscopic moments of its spin
 
     Returns `(model, part)` for `System(model, parts=(part, ...))`. The inertias of the shafts are leaves of the part,
-    and a `System` moves the model that includes them; elsewhere use `part.mount(model)`. Raises `ModelError` for a joint without exactly one coordinate, a mimic joint,
-    and stages that cannot be merged.
+    and a `System` moves the model that includes them; elsewhere use `part.mount(model)`. Raises
+    `ModelError` for a joint without exactly one coordinate, a mimic joint, and stages that cannot be merged.
 
     ```python
     import jax.numpy as jnp
@@ -91,8 +91,8 @@ def _check_stages(joint: str, stages: tuple[Stage, ...], rotor: Inertia | None):
         check_instance(f"{where}: stage {k}", stage, Stage, "make one with jaxdyn.actuators.Stage", error=ModelError)
     if not stages[0].has_inertia and rotor is None:
         raise ModelError(
-            f"{where}: the input shaft has no inertia, and a mass matrix with zero armature is singular; give the first "
-            "stage input_inertia, which may be 0.0 if the rotor inertia of an actuator on the shaft is not zero"
+            f"{where}: the input shaft has no inertia, and a mass matrix with zero armature is singular; give the "
+            "first stage input_inertia, which may be 0.0 if the rotor inertia of an actuator on the shaft is not zero"
         )
     for k, stage in enumerate(stages[1:], 2):
         inertia = stage.shaft_inertia

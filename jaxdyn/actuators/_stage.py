@@ -100,7 +100,7 @@ class Stage(eqx.Module):
 def equivalent_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """The stages with those in series merged, one for each shaft with inertia.
 
-    `1 / c = 1 / c_K + sum of 1 / (c_k prod_{m > k} N_m^2)`; the damping of the last stage acts on the deflection of all.
+    `1 / c = 1 / c_K + sum of 1 / (c_k prod_{m > k} N_m^2)`. The damping of the last stage acts on the total deflection.
     """
     groups: list[list[Stage]] = []
     for stage in stages:

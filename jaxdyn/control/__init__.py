@@ -1,5 +1,9 @@
 """Control laws: functions of time and state, with their gains as leaves, for `simulate`."""
 
+from jaxdyn.control._elastic_joints import ElasticJointPD as ElasticJointPD
+from jaxdyn.control._elastic_joints import ElasticTransmission as ElasticTransmission
+from jaxdyn.control._elastic_joints import joint_side as joint_side
+from jaxdyn.control._elastic_joints import motor_side as motor_side
 from jaxdyn.control._joint_space import ComputedTorque as ComputedTorque
 from jaxdyn.control._joint_space import GravityPD as GravityPD
 from jaxdyn.control._joint_space import ReferenceFeedforward as ReferenceFeedforward
