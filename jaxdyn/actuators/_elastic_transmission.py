@@ -22,7 +22,7 @@ def add_elastic_transmission(
 
     Each shaft is a link without mass on the parent link of the joint, with the joint's axis. Its inertia is an
     armature, so that the rotation of the shafts about moving axes does not enter the equations of the links (Spong
-    1987). The input shaft turns in the joint `<joint>_shaft`, which an actuator drives, `DcMotor("<joint>_shaft", ...)`; the
+    1987). The input shaft turns in the joint `<joint>_shaft`, which an actuator drives, `DcMotor("<joint>_shaft")`, the
     other shafts in `<joint>_shaft2` and so on. Coordinates are numbered depth first, as always: find them by
     `model.joint(name)`.
 

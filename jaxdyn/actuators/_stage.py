@@ -69,7 +69,7 @@ class Stage(eqx.Module):
     @property
     def shaft_inertia(self) -> Scalar:
         """Inertia of the input shaft, `I' + I'' / N^2`, kg m^2."""
-        own = 0.0 if self.input_inertia is None else self.input_inertia
+        own = jnp.zeros_like(self.ratio) if self.input_inertia is None else self.input_inertia
         return own if self.output_inertia is None else own + self.output_inertia / self.ratio**2
 
     def torque(self, x: Scalar, rate: Scalar, z: Scalar | None) -> Scalar:

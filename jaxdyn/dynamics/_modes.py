@@ -10,7 +10,7 @@ from jaxdyn._errors import check_shape
 from jaxdyn._numerics import generalised_eigen
 from jaxdyn._types import Array, Config, Float, Scalar
 from jaxdyn.dynamics._crba import mass_matrix
-from jaxdyn.dynamics._energy import potential_energy
+from jaxdyn.dynamics._rnea import gravity_forces
 from jaxdyn.kinematics import difference, integrate
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
@@ -32,23 +32,26 @@ class Modes(NamedTuple):
 def stiffness_matrix(
     model: Model, q: Float[Array, " nq"], *, energies: Sequence[Energy] = (), gravity: bool = True
 ) -> Float[Array, "nv nv"]:
-    """Stiffness matrix: the Hessian of the potential energy at q along the velocity coordinates, `(nv, nv)`.
+    """Stiffness matrix at q along the velocity coordinates, `(nv, nv)`, symmetric: the Hessian of the potential energy.
 
-    `K = d^2 U(q (+) d) / d d^2` at `d = 0`, with the energy of the springs of the joints (`properties.stiffness`), of
-    gravity if `gravity`, and the functions `energies`, each `(model, q) -> J`, such as `part.potential_energy` of an
-    elastic transmission. At an equilibrium, `-K d` is the restoring effort of a small displacement d.
+    `K = d^2 U(q (+) d) / d d^2` at `d = 0`, with the springs of the joints (`properties.stiffness`), gravity if
+    `gravity`, and the energies given by functions `(model, q) -> J`, such as `part.potential_energy` of an elastic
+    transmission. At an equilibrium, `-K d` is the restoring effort of a small displacement d.
     """
     (q,) = check_state(model, q=q)
-    p = model.properties
+    p, still = model.properties, jnp.zeros(model.nv, q.dtype)
 
-    def energy(d):
+    def effort(d):
         moved = integrate(model, q, d)
-        total = jnp.sum(p.stiffness * difference(model, p.rest, moved) ** 2) / 2
-        if gravity:
-            total = total + potential_energy(model, moved)
-        return sum((function(model, moved) for function in energies), total)
+        springs = p.stiffness * difference(model, p.rest, moved)
+        return springs + gravity_forces(model, moved) if gravity else springs
 
-    return jax.hessian(energy)(jnp.zeros(model.nv, q.dtype))
+    # `integrate` moves along one-parameter subgroups: the Hessian is the symmetric part of the slope of the efforts
+    slope = jax.jacfwd(effort)(still)
+    total = (slope + slope.T) / 2
+    for function in energies:
+        total = total + jax.hessian(lambda d: function(model, integrate(model, q, d)))(still)  # noqa: B023
+    return total
 
 
 def modes(
