@@ -1,5 +1,7 @@
 """Drives, electric motors, geared rotors, elastic transmissions and joint friction: parts whose numbers are leaves."""
 
+from jaxdyn.actuators._described import DescribedActuators as DescribedActuators
+from jaxdyn.actuators._described import JointEfforts as JointEfforts
 from jaxdyn.actuators._drive import Drive as Drive
 from jaxdyn.actuators._drive import drive as drive
 from jaxdyn.actuators._elastic_coupling import ElasticCoupling as ElasticCoupling

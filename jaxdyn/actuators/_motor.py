@@ -61,9 +61,9 @@ class DcMotor(AbstractActuator):
         u = R i + L di/dt + C_E n v,    J n a = C_M i - B n v - M,    tau = n M
 
     u is the voltage, i the current, n the gear ratio, M the torque that the rotor transmits to the gear, v and a are
-    velocity and acceleration of the joint and tau is its effort (M. Vukobratovic and V. Potkonjak, "Robot Dynamics", in a
-    CRC handbook, 2002, equations 20.62 to 20.69; Spong, Hutchinson and Vidyasagar 2006, section 6.1). The current is a
-    state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66). A `System` moves the robot
+    velocity and acceleration of the joint and tau is its effort (M. Vukobratovic and V. Potkonjak, "Robot Dynamics", in
+    a CRC handbook, 2002, equations 20.62 to 20.69; Spong, Hutchinson and Vidyasagar 2006, section 6.1). The current is
+    a state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66). A `System` moves the robot
     with the reflected inertia `n^2 J` of the rotor (`mount`).
 
     **Gear losses.** With the efficiencies eta of the gear, `tau = eta n M` where tau has the direction of v, and

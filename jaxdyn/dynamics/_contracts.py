@@ -163,19 +163,22 @@ class AbstractActuator(eqx.Module):
 
 
 class Command(eqx.Module):
-    """Inputs of the actuators at one instant, and the rate of the controller's memory."""
+    """Inputs of the actuators at one instant, and how the controller's memory goes on."""
 
     #: voltages, currents, torques or whatever the actuators take, in the order of the parts of the system
     inputs: Float[Array, " inputs"]
     #: time derivative of the memory, a pytree like it
     rate: PyTree = None
+    #: memory after a sample, for a controller in discrete time, which has no `rate`
+    memory: PyTree = None
 
 
 class AbstractController(eqx.Module):
     """Contract of a controller: inputs of the actuators from the state of the whole system and from a memory.
 
     The memory, for example the integral of an error, obeys `d memory / dt = command(...).rate`. In continuous time the
-    solver integrates it with the state; a sampled controller advances it by `period * rate` at each sample.
+    solver integrates it with the state; a sampled controller advances it by `period * rate` at each sample. A
+    controller in discrete time, such as a digital filter, returns the new memory instead of a rate.
     """
 
     @abc.abstractmethod

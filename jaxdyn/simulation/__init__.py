@@ -25,6 +25,7 @@ from jaxdyn.simulation.system import State as State
 from jaxdyn.simulation.system import System as System
 from jaxdyn.simulation.system import Wrench as Wrench
 from jaxdyn.simulation.system import cubic_signal as cubic_signal
+from jaxdyn.simulation.system import held_inputs as held_inputs
 from jaxdyn.simulation.system import linear_signal as linear_signal
 from jaxdyn.simulation.trajectory import EventRecord as EventRecord
 from jaxdyn.simulation.trajectory import Interpolant as Interpolant

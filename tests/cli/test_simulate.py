@@ -77,9 +77,11 @@ def test_efforts_from_a_table(tmp_path, capsys):
         np.testing.assert_allclose(found, truth.q, atol=1e-9)
         np.testing.assert_allclose(file[f"effort.{names[1]}"], truth.action.effort[:, 1], atol=1e-9)
     for name, part in signals.items():
-        part_read, driven = _control_table.read_control(table, m, name)
-        assert driven == names[1:] and type(part_read) is type(part)
-        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-14), part_read, part)
+        control = _control_table.read_control(table, m, name)
+        assert control.names == names[1:] and not control.commands_actuators
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, atol=1e-14), *map(jax.tree.leaves, (control.inputs, part))
+        )
 
 
 def test_written_trajectories_can_be_read_as_efforts(tmp_path):
@@ -89,9 +91,37 @@ def test_written_trajectories_can_be_read_as_efforts(tmp_path):
     tr = jd.Trajectory(t, rows, rows, None, t < 2, jnp.zeros((), int), jnp.zeros((), int), jd.System(m))
     for write, name in ((jd.simulation.to_csv, "x.csv"), (jd.simulation.to_npz, "x.npz")):
         write(tr, tmp_path / name, extra={"effort": rows**2})
-        part, driven = _control_table.read_control(tmp_path / name, m, "linear")
-        assert driven == [n for n, _ in effort_names(m)]
-        np.testing.assert_allclose(part.act(m, 0.25, None, None, None).effort, (rows[0] ** 2 + rows[1] ** 2) / 2)
+        control = _control_table.read_control(tmp_path / name, m, "linear")
+        assert control.names == [n for n, _ in effort_names(m)]
+        inputs = control.inputs.controller.command(m, 0.25, None, None).inputs
+        np.testing.assert_allclose(inputs, (rows[0] ** 2 + rows[1] ** 2) / 2)
+
+
+DRIVEN = """<mujoco><worldbody><body name="arm"><joint name="hinge" axis="0 1 0" actuatorfrcrange="-6 6"/>
+<geom type="capsule" fromto="0 0 0 0 0 -1" size="0.05" mass="1"/></body></worldbody>
+<actuator><motor name="drive" joint="hinge" gear="10" ctrlrange="-0.5 0.5"/></actuator></mujoco>"""
+
+
+@pytest.mark.slow
+def test_actuators_of_a_file_act_within_their_ranges(tmp_path, capsys):
+    """Against MuJoCo: the range bounds the input, `actuatorfrcrange` the effort of the joint."""
+    mujoco = pytest.importorskip("mujoco")
+    path, table, out = tmp_path / "arm.xml", tmp_path / "u.csv", tmp_path / "run.npz"
+    path.write_text(DRIVEN)
+    run = ("--time", "0.5", "--rate", "10", "--dt", "0.005")
+    assert re.search(r"^actuators +1 in the file, idle", output_of(capsys, path, "--time", "0.1"), re.MULTILINE)
+    for scale, effort, word in ((0.3, 3.0, "never"), (2.0, 5.0, "drive in 6 rows")):
+        table.write_text(f"t,drive\n0,{scale}\n1,{scale}\n")
+        text = output_of(capsys, path, *run, "--control", table, "--out", out)
+        assert re.search(r"^driven +1 of 1 actuators: drive$", text, re.MULTILINE)
+        assert re.search(rf"^saturated +{word}", text, re.MULTILINE)
+        spec = mujoco.MjModel.from_xml_string(DRIVEN)
+        data = mujoco.MjData(spec)
+        data.ctrl[:] = scale
+        mujoco.mj_forward(spec, data)
+        assert abs(data.qfrc_actuator[0] - effort) < 1e-12
+        with np.load(out) as file:
+            np.testing.assert_allclose(file["effort.hinge"], effort)
 
 
 @pytest.mark.slow

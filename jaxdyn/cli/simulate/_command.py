@@ -37,7 +37,10 @@ def add_parser(commands: argparse._SubParsersAction):
     time.add_argument("--solver", choices=SOLVERS, default="tsit5", help="integrator (default: tsit5)")
     time.add_argument("--max-steps", default="1000000", metavar="N", help="maximal number of steps (default: 1000000)")
     drive = parser.add_argument_group("efforts and joint limits")
-    table = "table of efforts, .csv or .npz: a column t (s), and a column (N m or N) named after each driven joint"
+    table = (
+        "table of efforts or of inputs, .csv or .npz: a column t (s), and columns named after driven joints (N m or N) "
+        "or after actuators in the file (their inputs, within their ranges)"
+    )
     drive.add_argument("--control", type=Path, metavar="FILE", help=table)
     between = "interpolation between the rows of the table (default: linear)"
     drive.add_argument("--interpolation", choices=INTERPOLATIONS, default="linear", help=between)

@@ -1,55 +1,82 @@
-"""Tables of efforts from files as parts of a system."""
+"""Tables of efforts, or of inputs of actuators, from files as parts of a system."""
 
 import csv
 import io
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import FileFormatError
-from jaxdyn.dynamics import AbstractPart
+from jaxdyn.actuators import DescribedActuators, JointEfforts
 from jaxdyn.io.files import LARGEST, read_bytes, read_members, read_npy
 from jaxdyn.model import Model
-from jaxdyn.simulation import HeldSignal, cubic_signal, effort_names, linear_signal
+from jaxdyn.simulation import Inputs, SampledInputs, cubic_signal, effort_names, held_inputs, linear_signal
 
 MAX_BYTES = 1_000_000_000
 
 
-def read_control(path: Path, model: Model, interpolation: str) -> tuple[AbstractPart | HeldSignal, list[str]]:
-    """The efforts in a file as a part of a system, and the names of the driven efforts; the other efforts are zero."""
+class Control(NamedTuple):
+    """Actuators and their inputs over time."""
+
+    actuators: JointEfforts | DescribedActuators
+    inputs: Inputs | SampledInputs
+    #: names of the columns, of joints or of actuators
+    names: list[str]
+
+    @property
+    def commands_actuators(self) -> bool:
+        """Whether the columns are inputs of the actuators in the file of the robot, not efforts of its joints."""
+        return isinstance(self.actuators, DescribedActuators)
+
+
+def read_control(path: Path, model: Model, interpolation: str) -> Control:
+    """The table of efforts or of inputs of actuators in a file; quantities without a column are zero.
+
+    Columns are named after joints (efforts) or after actuators (their inputs), not both. Where a joint and an actuator
+    have the same name, `actuator.NAME` is the actuator.
+    """
     columns = _columns(path)
     names = [name for name, _ in effort_names(model)]
     if any(name.startswith("effort.") for name in columns):  # a file of `to_csv` has columns of q and v as well
         kept = {name.removeprefix("effort."): x for name, x in columns.items() if name.startswith("effort.")}
         columns = {name: x for name, x in columns.items() if name == "t"} | kept
+    actuators = [actuator.name for actuator in model.actuators]
+    given = [name.removeprefix("actuator.") for name in columns if name != "t"]
+    is_input = bool(given) and any(name not in names for name in columns if name != "t")
+    is_input = is_input and all(name in actuators for name in given)
+    names = actuators if is_input else names
+    columns = {name.removeprefix("actuator.") if is_input else name: x for name, x in columns.items()}
     unknown = sorted(columns.keys() - {"t", *names})
     if unknown or "t" not in columns or len(columns) < 2:
+        others = f", or of the actuators {', '.join(map(repr, actuators))}" if actuators else ""
         raise FileFormatError(
             f"{path}: has columns {', '.join(map(repr, columns)) or 'none'}; expected 't' and some of "
-            f"{', '.join(map(repr, names))}"
+            f"{', '.join(map(repr, names))}{others}"
         )
     t = columns.pop("t")
-    efforts = np.zeros((len(t), model.nv))
+    rows = np.zeros((len(t), len(names)))
     for name, x in columns.items():
-        efforts[:, names.index(name)] = x
-    is_physical = (np.abs(t) <= LARGEST).all() and (np.abs(efforts) <= LARGEST).all()  # false for nan
+        rows[:, names.index(name)] = x
+    is_physical = (np.abs(t) <= LARGEST).all() and (np.abs(rows) <= LARGEST).all()  # false for nan
     if len(t) < 2 or not is_physical or np.any(np.diff(t) <= 0):
         raise FileFormatError(
             f"{path}: expected at least two rows of finite numbers of at most {LARGEST:g}, with times that increase"
         )
-    return _signal(path, t, efforts, interpolation), list(columns)
+    source = DescribedActuators(model) if is_input else JointEfforts(model)
+    return Control(source, _interpolate(path, t, rows, interpolation), list(columns))
 
 
-def _signal(path: Path, t: np.ndarray, efforts: np.ndarray, interpolation: str) -> AbstractPart | HeldSignal:
+def _interpolate(path: Path, t: np.ndarray, rows: np.ndarray, interpolation: str) -> Inputs | SampledInputs:
     if interpolation == "hold":
         period = (t[-1] - t[0]) / (len(t) - 1)
         if abs(t[0]) > 1e-9 or np.abs(np.diff(t) - period).max() > 1e-6 * period:
             raise FileFormatError(f"{path}: --interpolation hold expects equally spaced times that start at 0")
-        return HeldSignal(efforts=jnp.asarray(efforts), period=period)
+        return held_inputs(jnp.asarray(rows), period)
     make = {"linear": linear_signal, "cubic": cubic_signal}[interpolation]
-    return make(jnp.asarray(t), jnp.asarray(efforts))
+    return Inputs(make(jnp.asarray(t), jnp.asarray(rows)).path)
 
 
 def _columns(path: Path) -> dict[str, np.ndarray]:

@@ -22,16 +22,18 @@ from jaxdyn import simulation
 from jaxdyn._errors import ConvergenceError, ModelError
 from jaxdyn.cli.robots import read_robot
 from jaxdyn.cli.simulate._command import SOLVERS
-from jaxdyn.cli.simulate._control_table import read_control
+from jaxdyn.cli.simulate._control_table import Control, read_control
 from jaxdyn.cli.simulate._options import COORDINATE, count_rows, read_numbers
 from jaxdyn.constraints import assemble, described_constraints
 from jaxdyn.kinematics import neutral
 from jaxdyn.model import Model
 from jaxdyn.simulation import (
     SimulationStatus,
+    State,
     System,
     Trajectory,
     coordinate_names,
+    effort_names,
     joint_stops,
     simulate,
     to_csv,
@@ -50,13 +52,14 @@ def simulate_file(arguments: argparse.Namespace):
     _check_files(arguments)
     model = read_robot(arguments)
     count, q, v = read_start(model, arguments)
-    system, driven = _system(model, arguments)
+    system, control = _system(model, arguments)
     q, v = _close_loops(system, jnp.asarray(q, model.dtype), jnp.asarray(v, model.dtype))
     ts = jnp.linspace(0.0, arguments.time, count + 1)
     solver = _solver(arguments.solver)
     trajectory, compiling, seconds = _simulate_and_time(system, (q, v, ts), solver, arguments)
     rows = [
-        *_describe_setup(model, driven, arguments),
+        *_describe_setup(model, control, arguments),
+        *_describe_saturation(trajectory, control),
         *_describe_run(trajectory, solver, arguments, compiling, seconds),
     ]
     written = _write_results(trajectory, arguments)
@@ -106,12 +109,12 @@ def _vector(option: str, given: list[str], names: Sequence[tuple[str, str]], def
     )
 
 
-def _system(model: Model, arguments: argparse.Namespace) -> tuple[System, list[str]]:
-    """The robot with its table of efforts, and the names of the driven efforts."""
+def _system(model: Model, arguments: argparse.Namespace) -> tuple[System, Control | None]:
+    """The robot with its table of efforts or of inputs, and the table."""
     if arguments.control is None:
-        return System(model), []
-    part, driven = read_control(arguments.control, model, arguments.interpolation)
-    return System(model, (part,)), driven
+        return System(model), None
+    control = read_control(arguments.control, model, arguments.interpolation)
+    return System(model, (control.actuators, control.inputs)), control
 
 
 def _close_loops(system: System, q: Array, v: Array) -> tuple[Array, Array]:
@@ -164,25 +167,39 @@ def _default_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def _describe_setup(model: Model, driven: list[str], arguments: argparse.Namespace) -> list[tuple[str, str]]:
+def _describe_setup(model: Model, control: Control | None, arguments: argparse.Namespace) -> list[tuple[str, str]]:
     """Rows of the report on the robot and its inputs."""
     moving = len(model.topology.bodies)
     rows = [("robot", f"{model.name or 'robot'}: {moving} moving joints, nq {model.nq}, nv {model.nv}")]
     if model.closures:
         rows.append(("closures", f"{len(model.closures)}, enforced by Lagrange multipliers"))
-    if driven:
-        rows.append(("driven", f"{len(driven)} of {model.nv} efforts: {', '.join(driven)}"))
+    if control is not None:
+        what = f"{len(model.actuators)} actuators" if control.commands_actuators else f"{model.nv} efforts"
+        rows.append(("driven", f"{len(control.names)} of {what}: {', '.join(control.names)}"))
     limited = int(np.isfinite([model.limits.lower, model.limits.upper]).any(axis=0).sum())
     if limited:
         how = f"rebound with restitution {arguments.stops:g}" if arguments.stops is not None else "ignored; see --stops"
         rows.append(("limits", f"on {limited} coordinates, {how}"))
-    if model.actuators:
-        rows.append(
-            ("actuators", f"{len(model.actuators)} in the file, not simulated; efforts act on the joints directly")
-        )
+    if model.actuators and (control is None or not control.commands_actuators):
+        idle = "no inputs are given" if control is None else "the table gives efforts of the joints"
+        rows.append(("actuators", f"{len(model.actuators)} in the file, idle: {idle}; see --control"))
     if model.report:
         rows.append(("notes", f"{len(model.report)} on how the file was read; run jaxdyn info"))
     return rows
+
+
+def _describe_saturation(trajectory: Trajectory, control: Control | None) -> list[tuple[str, str]]:
+    """A row of the report on inputs and efforts that reach their limits."""
+    if control is None:
+        return []
+    system, model = trajectory.system, trajectory.system.mounted_model
+    states = State(trajectory.q, trajectory.v, trajectory.parts)
+    inputs = jax.vmap(system.inputs)(trajectory.t, states)
+    saturated = np.asarray(jax.vmap(lambda u: control.actuators.is_saturated(model, u))(inputs))
+    names = [actuator.name for actuator in model.actuators]
+    names = names if control.commands_actuators else [name for name, _ in effort_names(model)]
+    found = [f"{name} in {count} rows" for name, count in zip(names, saturated.sum(axis=0), strict=True) if count]
+    return [("saturated", ", ".join(found) or "never: all inputs within their ranges and efforts within their limits")]
 
 
 def _describe_run(

@@ -4,6 +4,7 @@ from jaxdyn.simulation.system._controllers import Inputs as Inputs
 from jaxdyn.simulation.system._controllers import InputsInput as InputsInput
 from jaxdyn.simulation.system._controllers import SampledInputs as SampledInputs
 from jaxdyn.simulation.system._controllers import as_inputs as as_inputs
+from jaxdyn.simulation.system._controllers import held_inputs as held_inputs
 from jaxdyn.simulation.system._inputs import Effort as Effort
 from jaxdyn.simulation.system._inputs import EffortInput as EffortInput
 from jaxdyn.simulation.system._inputs import Feedback as Feedback

@@ -47,6 +47,19 @@ class _Law(AbstractController):
         return Command(jnp.asarray(self.law(t, state), state.v.dtype))
 
 
+class _Rows(AbstractController):
+    """One row of a table after the other."""
+
+    rows: Float[Array, "*batch rows inputs"] = eqx.field(converter=as_float)
+
+    def initial(self, model, q, v):
+        return jnp.zeros(())
+
+    def command(self, model, t, state, memory):
+        row = jnp.minimum(memory, self.rows.shape[0] - 1).astype(int)
+        return Command(self.rows[row], memory=memory + 1)
+
+
 #: a constant `(inputs,)`, a law `(t, state) -> (inputs,)`, a path over time, or a controller
 ControllerInput = AbstractController | diffrax.AbstractPath | Callable[[Scalar, State], Array] | ArrayLike
 
@@ -143,8 +156,20 @@ class SampledInputs(eqx.Module):
         queue, memory = waiting
         command = self.controller.command(model, t, state, memory)
         new = check_shape("inputs of a controller", jnp.asarray(command.inputs, queue.dtype), queue.shape[1:])
-        memory = jax.tree.map(lambda m, r: m + self.period * r, memory, command.rate)
+        if command.memory is None:
+            memory = jax.tree.map(lambda m, r: m + self.period * r, memory, command.rate)
+        else:
+            memory = command.memory
         return jnp.concatenate([queue[1:], new[None]]), memory
+
+
+def held_inputs(inputs: Float[Array, "n inputs"], period: ArrayLike, delay: ArrayLike = 0.0) -> SampledInputs:
+    """Piecewise constant inputs of the actuators: row k acts from `ts[0] + k period + delay` on, the last to the end.
+
+    Arguments: `inputs` `(n, inputs)`, `period` and `delay` in s, `0 <= delay <= period`. Before the delay has passed
+    the inputs are zero. Returns the source of inputs for `simulate(..., inputs=)`.
+    """
+    return SampledInputs(_Rows(inputs), period, delay)
 
 
 #: inputs as `simulate` takes them

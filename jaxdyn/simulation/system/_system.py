@@ -219,6 +219,11 @@ class System(eqx.Module):
                 own = x.acting[0][0]
             elif isinstance(part, Inputs):
                 command = part.controller.command(self.mounted_model, t, state, x)
+                if command.memory is not None:
+                    raise ModelError(
+                        f"{type(part.controller).__name__} works in discrete time; sample it by "
+                        "SampledInputs(controller, period=...)"
+                    )
                 own, rate = command.inputs, _check_rate(part, x, command.rate)
             else:
                 continue
