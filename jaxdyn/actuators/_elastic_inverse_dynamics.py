@@ -88,7 +88,7 @@ def elastic_inverse_dynamics(
             angle, torque = _input_side(stage, model.properties.armature[index], angle, torque)
             state = state.at[:, index].set(jnp.stack(angle[:3]))
         effort = effort.at[model.joint(part.shafts[0]).v.start].set(torque[0])
-    return ElasticMotion(*state, effort)
+    return ElasticMotion(state[0], state[1], state[2], effort)
 
 
 def _check_flatness(model: Model, transmissions: tuple[TransmissionSprings, ...], order: int):

@@ -143,8 +143,8 @@ def add_elastic_object(
     stiffness: ArrayLike,
     damping: ArrayLike = 0.0,
     parent: str = "world",
-    translation: ArrayLike = (0.0, 0.0, 0.0),
-    quaternion: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+    translation: ArrayLike | Sequence[float] = (0.0, 0.0, 0.0),
+    quaternion: ArrayLike | Sequence[float] = (1.0, 0.0, 0.0, 0.0),
 ) -> Model:
     """The model with an object on springs, for instance a workpiece on a compliant fixture.
 

@@ -94,7 +94,7 @@ class Stage(eqx.Module):
     def hysteresis_rate(self, x: Scalar, rate: Scalar, z: Scalar) -> Scalar:
         """Time derivative of the state of the hysteresis, 1/s."""
         slope = 1.0 if self.backlash is None else self.backlash.engage(x)[1]
-        return BoucWen.rate(self.hysteresis, z, slope * rate)
+        return jnp.zeros_like(z) if self.hysteresis is None else self.hysteresis.rate(z, slope * rate)
 
 
 def equivalent_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
@@ -114,7 +114,7 @@ def equivalent_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 def _series(group: list[Stage]) -> Stage:
     compliance, ratio = 0.0, 1.0
     for stage in reversed(group):
-        compliance = compliance + 1 / (stage.stiffness * ratio**2)
+        compliance = compliance + stage.spring.deflection(jnp.ones_like(stage.ratio)) / ratio**2
         ratio = ratio * stage.ratio
     first, last = group[0], group[-1]
     return Stage(ratio, 1 / compliance, last.damping, first.shaft_inertia if first.has_inertia else None)

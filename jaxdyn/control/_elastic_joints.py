@@ -1,7 +1,7 @@
 """Control of joints with elastic transmissions from the motor side, the joint side, and a torque sensor."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ from jaxdyn.kinematics import configuration_velocity
 from jaxdyn.model import Model
 
 
+@runtime_checkable
 class ElasticTransmission(Protocol):
     """The interface of an elastic transmission that control laws use, as of `TransmissionSprings`."""
 

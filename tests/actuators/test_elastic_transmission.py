@@ -264,13 +264,14 @@ def test_stiff_transmission_approaches_the_rigid_robot():
         _, springs = add_elastic_transmission(arm, name, stage(c))
         start = jnp.zeros(2).at[joint].set(1.0).at[shaft].set(80 * (1.0 + torque / c))
         system = jd.System(robot, (springs,))
-        path = jd.simulate(system, start, jnp.zeros(2), ts, solver=diffrax.Kvaerno5(), rtol=1e-9, atol=1e-10)
-        return path.q[:, joint], path.steps, path.status
+        solver = diffrax.Kvaerno5()
+        path = jd.simulate(system, start, jnp.zeros(2), ts, solver=solver, rtol=1e-9, atol=1e-10, max_steps=400)
+        return path.q[:, joint], path.status
 
     errors = []
     for c in (1e5, 1e6, 1e7):
-        q, steps, status = run(c)
-        assert status == jd.SimulationStatus.FINISHED and steps < 400
+        q, status = run(c)
+        assert status == jd.SimulationStatus.FINISHED
         errors.append(jnp.abs(q - expected).max())
     np.testing.assert_allclose(errors[0] / errors[1], 10, rtol=0.1)
     assert errors[2] < 1.5e-1 * errors[1]
