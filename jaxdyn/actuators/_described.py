@@ -26,8 +26,9 @@ class DescribedActuators(AbstractActuator):
     import jax.numpy as jnp
     import jaxdyn as jd
     from jaxdyn.actuators import DescribedActuators
+    from jaxdyn.model import to_builder
 
-    builder = jd.to_builder(jd.robots.pendulum())
+    builder = to_builder(jd.robots.pendulum())
     model = builder.add_actuator("motor", "rod_joint", gear=10.0, range=(-1.0, 1.0)).build()
     system = jd.System(model, (DescribedActuators(model),))
     path = jd.simulate(system, jnp.zeros(1), jnp.zeros(1), jnp.linspace(0.0, 0.1, 3), inputs=jnp.array([3.0]))
