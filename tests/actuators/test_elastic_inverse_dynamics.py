@@ -54,7 +54,7 @@ def test_one_joint_matches_its_closed_form():
     np.testing.assert_allclose(motion.effort, [0, 2.5e-4 * theta[2] + 0.8 * d[2] / 80], rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_stages_with_nonlinear_springs():
     """Sixth derivatives of the motion of one joint under gravity, with joint damping."""
     arm = jd.robots.pendulum(damping=0.2)

@@ -115,7 +115,7 @@ def test_energy_is_conserved_at_large_turns():
     assert max(jnp.linalg.norm(jd.difference(robot, support.rest, q)[:3]) for q in path.q) > 1
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_stiff_support_tends_to_the_fixed_base():
     """Frequencies of an arm: the error is of first order in 1 / k, and Richardson's extrapolation of second."""
     arm = jd.robots.double_pendulum()
