@@ -145,7 +145,7 @@ def test_frequencies_of_an_arm_match_the_matrices_of_mujoco():
     k = np.stack([(restoring(h * e) - restoring(-h * e)) / (2 * h) for e in np.eye(2)], 1)
     restoring(np.zeros(2))
     m = np.zeros((2, 2))
-    for column, unit in zip(m.T, np.eye(2), strict=True):
-        mujoco.mj_mulM(peer, data, column, unit)
+    for row, unit in zip(m, np.eye(2), strict=True):
+        mujoco.mj_mulM(peer, data, row, unit)
     result = modes_at_zero(jd.parse_mjcf(text))
     np.testing.assert_allclose(result.frequencies**2, scipy.linalg.eigh(k, m)[0], rtol=1e-8)
