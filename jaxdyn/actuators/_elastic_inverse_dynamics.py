@@ -77,7 +77,7 @@ def elastic_inverse_dynamics(
     shafts = jnp.array([model.joint(name).v.start for name in names], int)
     derivatives = [x.at[shafts].set(0.0) for x in derivatives]
     order = 2 * max((len(part.shafts) for part in transmissions), default=0)
-    efforts = _taylor(_joint_effort(model, derivatives, passive), order)
+    efforts = _taylor(_joint_effort(model, derivatives, passive), order, derivatives[0].dtype)
     state, effort = jnp.stack(derivatives[:3]), efforts[0].at[shafts].set(0.0)
     for part in transmissions:
         joint = model.joint(part.joint).v.start
@@ -127,7 +127,8 @@ def _joint_effort(model: Model, derivatives: list[Array], passive: bool) -> Sign
 
 def _input_side(stage: Stage, inertia: Array, angle: list[Array], torque: list[Array]):
     """Angle and torque of the input shaft of a stage, with their derivatives, from those of its output."""
-    deflection = _taylor(lambda t: stage.spring.deflection(_polynomial(torque)(t)), len(torque) - 1)
+    signal = lambda t: stage.spring.deflection(_polynomial(torque)(t))
+    deflection = _taylor(signal, len(torque) - 1, torque[0].dtype)
     shaft = [stage.ratio * (angle[k] + x) for k, x in enumerate(deflection)]
     return shaft, [inertia * shaft[k + 2] + torque[k] / stage.ratio for k in range(len(torque) - 2)]
 
@@ -137,7 +138,7 @@ def _polynomial(derivatives: list[Array]) -> Signal:
     return lambda t: sum((x * t**k / math.factorial(k) for k, x in enumerate(derivatives[1:], 1)), derivatives[0])
 
 
-def _taylor(signal: Signal, order: int) -> list[Array]:
+def _taylor(signal: Signal, order: int, dtype) -> list[Array]:
     """The signal and its derivatives at time zero."""
 
     def differentiate(values):
@@ -150,4 +151,4 @@ def _taylor(signal: Signal, order: int) -> list[Array]:
     values = lambda t: (signal(t),)
     for _ in range(order):
         values = differentiate(values)
-    return list(values(jnp.zeros(())))
+    return list(values(jnp.zeros((), dtype)))

@@ -1,5 +1,6 @@
 """Elastic supports, objects and couplings against closed forms and conservation laws."""
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -135,6 +136,38 @@ def test_stiff_support_tends_to_the_fixed_base():
     better = np.abs(2 * found[1:] - found[:-1] - fixed)
     np.testing.assert_allclose(better[0] / better[1], 4, rtol=0.2)
     assert (better[1] < 1e-2 * error[2]).all()
+
+
+@pytest.mark.exhaustive
+def test_derivatives_with_respect_to_every_leaf():
+    """Through a short simulation of an arm on a support, with a coupling between its joints."""
+    arm = jd.robots.double_pendulum()
+    upper, lower = arm.joint_names
+    robot, support = on_elastic_support(
+        arm,
+        random_stiffness(),
+        base=BASE,
+        damping=40.0,
+        rest=Pose(rpy_to_matrix([0.3, -0.2, 0.5]), [0.1, 0.2, 0.3]),
+        equilibrium=jnp.array([0.4, -0.2]),
+    )
+    belt = ElasticCoupling(lower, upper, [0.1, -0.5, 0.2], CubicSpring(200.0, 50.0), damping=0.7)
+    flat, rebuild = jax.flatten_util.ravel_pytree((support, belt))
+    q = jnp.concatenate([support.rest, jnp.array([0.6, 0.3])])
+    v = jnp.linspace(1.0, -2.0, 8)
+    ts = jnp.array([0.0, 0.04])
+
+    def final(x, adjoint):
+        path = jd.simulate(jd.System(robot, rebuild(x)), q, v, ts, dt=0.01, max_steps=8, adjoint=adjoint)
+        return jnp.sin(jnp.arange(1.0, 9)) @ path.v[-1]
+
+    forward = jax.jit(jax.jacfwd(lambda x: final(x, diffrax.ForwardMode())))(flat)
+    reverse = jax.jit(jax.grad(lambda x: final(x, diffrax.RecursiveCheckpointAdjoint())))(flat)
+    h = 1e-6 * jnp.maximum(jnp.abs(flat), 1)
+    value = jax.jit(jax.vmap(lambda x: final(x, diffrax.ForwardMode())))
+    central = (value(flat + jnp.diag(h)) - value(flat - jnp.diag(h))) / (2 * h)
+    np.testing.assert_allclose(reverse, forward, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(forward, central, rtol=1e-5, atol=1e-7)
 
 
 def test_wrong_supports_are_refused():
