@@ -111,9 +111,14 @@ def _check_stages(joint: str, stages: tuple[Stage, ...], rotor: Inertia | None):
             )
 
 
+#: note in the report on the shafts
+_INERTIA = "its inertia is brought by TransmissionSprings.mount"
+
+
 def _note_inertias(model: Model, names: list[str]) -> Model:
     """Notes where the inertias of the shafts are, in place of the notes on joints without inertia."""
-    joints = {f"joint {name}" for name in names}
-    kept = [note for note in model.report if note.where not in joints]
-    notes = [Note(f"joint {name}", "its inertia is brought by TransmissionSprings.mount") for name in names]
-    return dataclasses.replace(model, info=dataclasses.replace(model.info, notes=(*kept, *notes)))
+    shafts = [note for note in model.report if note.what == _INERTIA]
+    shafts += [Note(f"joint {name}", _INERTIA) for name in names]
+    joints = {note.where for note in shafts}
+    others = [note for note in model.report if note.where not in joints]
+    return dataclasses.replace(model, info=dataclasses.replace(model.info, notes=(*others, *shafts)))
