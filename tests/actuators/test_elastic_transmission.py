@@ -307,9 +307,10 @@ def test_ball_screw():
 
 def test_inertia_of_the_shafts_is_noted_and_mounted():
     robot, springs = transmission()
-    assert [str(note) for note in robot.report] == [
-        "joint joint_shaft: its inertia is brought by TransmissionSprings.mount"
-    ]
+    (note,) = robot.report
+    assert str(note) == "joint joint_shaft: its inertia is brought by TransmissionSprings.mount"
+    again, _ = add_elastic_transmission(robot, "joint_shaft", Stage(2.0, 10.0, input_inertia=1e-5))
+    assert {note.what for note in again.report} == {note.what} and len(again.report) == 2
     assert (robot.properties.armature == 0).all()
     slope = jax.grad(lambda p: jd.mass_matrix(p.mount(robot), jnp.zeros(2))[1, 1])(springs).stages[0]
     np.testing.assert_allclose(slope.output_inertia, RATIO**-2, rtol=1e-14)
