@@ -19,6 +19,7 @@ from jaxdyn._errors import ShapeError as ShapeError
 from jaxdyn.dynamics import ForwardDynamicsDerivatives as ForwardDynamicsDerivatives
 from jaxdyn.dynamics import InverseDynamicsDerivatives as InverseDynamicsDerivatives
 from jaxdyn.dynamics import JointReactions as JointReactions
+from jaxdyn.dynamics import Modes as Modes
 from jaxdyn.dynamics import TaskSpaceDynamics as TaskSpaceDynamics
 from jaxdyn.dynamics import aba as aba
 from jaxdyn.dynamics import bias_forces as bias_forces
@@ -35,11 +36,13 @@ from jaxdyn.dynamics import inertial_regressor as inertial_regressor
 from jaxdyn.dynamics import joint_reactions as joint_reactions
 from jaxdyn.dynamics import kinetic_energy as kinetic_energy
 from jaxdyn.dynamics import mass_matrix as mass_matrix
+from jaxdyn.dynamics import modes as modes
 from jaxdyn.dynamics import momentum as momentum
 from jaxdyn.dynamics import passive_forces as passive_forces
 from jaxdyn.dynamics import potential_energy as potential_energy
 from jaxdyn.dynamics import rnea as rnea
 from jaxdyn.dynamics import rnea_derivatives as rnea_derivatives
+from jaxdyn.dynamics import stiffness_matrix as stiffness_matrix
 from jaxdyn.dynamics import task_space_dynamics as task_space_dynamics
 from jaxdyn.dynamics import work as work
 from jaxdyn.io import load as load

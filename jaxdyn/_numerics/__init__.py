@@ -7,6 +7,7 @@ from jaxdyn._numerics._conversion import as_float as as_float
 from jaxdyn._numerics._conversion import as_function as as_function
 from jaxdyn._numerics._conversion import floats_as_arrays as floats_as_arrays
 from jaxdyn._numerics._decompositions import default_tolerance as default_tolerance
+from jaxdyn._numerics._decompositions import generalised_eigen as generalised_eigen
 from jaxdyn._numerics._decompositions import pseudo_inverse as pseudo_inverse
 from jaxdyn._numerics._decompositions import symmetric_eigen as symmetric_eigen
 from jaxdyn._numerics._lanes import kernel as kernel

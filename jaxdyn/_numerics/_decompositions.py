@@ -57,3 +57,33 @@ def _symmetric_eigen_jvp(primals, tangents):
     repeated = jnp.abs(gap) <= 16 * jnp.finfo(values.dtype).eps * jnp.max(jnp.abs(values))
     turn = jnp.where(repeated, 0, change / jnp.where(repeated, 1, gap))
     return (values, vectors), (jnp.diagonal(change), vectors @ turn)
+
+
+@jax.custom_jvp
+def generalised_eigen(k, m):
+    """Eigenvalues in ascending order and eigenvectors of `K x = w M x`, `X^T M X = 1`, for symmetric K, positive M.
+
+    `dw_i = x_i . (dK - w_i dM) x_i` and `dX = X F`, `F_ij = x_i . (dK - w_j dM) x_j / (w_j - w_i)`. The eigenvectors
+    of a repeated eigenvalue are an arbitrary basis of its eigenspace; there the derivative takes
+    `F_ij = -x_i . dM x_j / 2`, which keeps them orthonormal and does not rotate the basis. Sums over a repeated
+    eigenvalue, which do not depend on the basis, have exact derivatives.
+    """
+    lower = jnp.linalg.cholesky((m + m.T) / 2)
+    half = jax.scipy.linalg.solve_triangular(lower, (k + k.T) / 2, lower=True)
+    reduced = jax.scipy.linalg.solve_triangular(lower, half.T, lower=True)
+    values, vectors = jnp.linalg.eigh((reduced + reduced.T) / 2)
+    vectors = jax.scipy.linalg.solve_triangular(lower.T, vectors, lower=False)
+    largest = jnp.take_along_axis(vectors, jnp.argmax(jnp.abs(vectors), axis=0)[None], axis=0)
+    return values, vectors * jnp.where(largest < 0, -1, 1)
+
+
+@generalised_eigen.defjvp
+def _generalised_eigen_jvp(primals, tangents):
+    values, vectors = generalised_eigen(*primals)
+    dk, dm = (vectors.T @ (x + x.T) @ vectors / 2 for x in tangents)
+    change = dk - dm * values
+    gap = values[None, :] - values[:, None]
+    tolerance = 64 * values.shape[0] * jnp.finfo(values.dtype).eps * jnp.max(jnp.abs(values), initial=0)
+    is_repeated = jnp.abs(gap) <= tolerance
+    turn = jnp.where(is_repeated, -dm / 2, change / jnp.where(is_repeated, 1, gap))
+    return (values, vectors), (jnp.diagonal(change), vectors @ turn)

@@ -1,4 +1,5 @@
 """Motors, cylinders, drives, geared rotors and friction: parts of a `System` whose numbers are leaves."""
+"""Drives, electric motors, geared rotors, elastic transmissions and joint friction: parts whose numbers are leaves."""
 
 from jaxdyn.actuators._complete_model import CompleteModel as CompleteModel
 from jaxdyn.actuators._complete_model import DrivenMatrices as DrivenMatrices
@@ -12,6 +13,13 @@ from jaxdyn.actuators._described import DescribedActuators as DescribedActuators
 from jaxdyn.actuators._described import JointEfforts as JointEfforts
 from jaxdyn.actuators._drive import Drive as Drive
 from jaxdyn.actuators._drive import drive as drive
+from jaxdyn.actuators._elastic_coupling import ElasticCoupling as ElasticCoupling
+from jaxdyn.actuators._elastic_inverse_dynamics import ElasticMotion as ElasticMotion
+from jaxdyn.actuators._elastic_inverse_dynamics import elastic_inverse_dynamics as elastic_inverse_dynamics
+from jaxdyn.actuators._elastic_support import ElasticSupport as ElasticSupport
+from jaxdyn.actuators._elastic_support import add_elastic_object as add_elastic_object
+from jaxdyn.actuators._elastic_support import on_elastic_support as on_elastic_support
+from jaxdyn.actuators._elastic_transmission import add_elastic_transmission as add_elastic_transmission
 from jaxdyn.actuators._friction import JointFriction as JointFriction
 from jaxdyn.actuators._friction import joint_friction as joint_friction
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator as AbstractJointActuator
@@ -21,6 +29,7 @@ from jaxdyn.actuators._joint_actuator import PowerFlow as PowerFlow
 from jaxdyn.actuators._joint_actuator import Requirement as Requirement
 from jaxdyn.actuators._linear import LinearActuator as LinearActuator
 from jaxdyn.actuators._linear_effort import LinearEffort as LinearEffort
+from jaxdyn.actuators._hysteresis import BoucWen as BoucWen
 from jaxdyn.actuators._motor import DcMotor as DcMotor
 from jaxdyn.actuators._motor_state import MotorFlow as MotorFlow
 from jaxdyn.actuators._motor_state import MotorState as MotorState
@@ -38,3 +47,12 @@ from jaxdyn.actuators._synchronous import SynchronousMotor as SynchronousMotor
 from jaxdyn.actuators._thermal import SteadyTemperature as SteadyTemperature
 from jaxdyn.actuators._thermal import ThermalModel as ThermalModel
 from jaxdyn.actuators._thermal import rms_current as rms_current
+from jaxdyn.actuators._springs import AbstractSpring as AbstractSpring
+from jaxdyn.actuators._springs import Backlash as Backlash
+from jaxdyn.actuators._springs import CubicSpring as CubicSpring
+from jaxdyn.actuators._springs import LinearSpring as LinearSpring
+from jaxdyn.actuators._springs import PiecewiseLinearSpring as PiecewiseLinearSpring
+from jaxdyn.actuators._stage import Stage as Stage
+from jaxdyn.actuators._thermal import SteadyTemperature as SteadyTemperature
+from jaxdyn.actuators._thermal import ThermalModel as ThermalModel
+from jaxdyn.actuators._transmission_springs import TransmissionSprings as TransmissionSprings

@@ -5,6 +5,10 @@ from jaxdyn.control._cascade import CascadeMemory as CascadeMemory
 from jaxdyn.control._cascade import ServoControl as ServoControl
 from jaxdyn.control._cascade import motor_currents as motor_currents
 from jaxdyn.control._cascade import proportional_integral as proportional_integral
+from jaxdyn.control._elastic_joints import ElasticJointPD as ElasticJointPD
+from jaxdyn.control._elastic_joints import ElasticTransmission as ElasticTransmission
+from jaxdyn.control._elastic_joints import joint_side as joint_side
+from jaxdyn.control._elastic_joints import motor_side as motor_side
 from jaxdyn.control._joint_space import ComputedTorque as ComputedTorque
 from jaxdyn.control._joint_space import GravityPD as GravityPD
 from jaxdyn.control._joint_space import ReferenceFeedforward as ReferenceFeedforward
