@@ -1,5 +1,4 @@
-"""Motors, cylinders, drives, geared rotors and friction: parts of a `System` whose numbers are leaves."""
-"""Drives, electric motors, geared rotors, elastic transmissions and joint friction: parts whose numbers are leaves."""
+"""Motors, cylinders, drives, elastic transmissions and supports, rotors and friction: parts of a `System`."""
 
 from jaxdyn.actuators._complete_model import CompleteModel as CompleteModel
 from jaxdyn.actuators._complete_model import DrivenMatrices as DrivenMatrices
@@ -22,6 +21,7 @@ from jaxdyn.actuators._elastic_support import on_elastic_support as on_elastic_s
 from jaxdyn.actuators._elastic_transmission import add_elastic_transmission as add_elastic_transmission
 from jaxdyn.actuators._friction import JointFriction as JointFriction
 from jaxdyn.actuators._friction import joint_friction as joint_friction
+from jaxdyn.actuators._hysteresis import BoucWen as BoucWen
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator as AbstractJointActuator
 from jaxdyn.actuators._joint_actuator import CanonicalForm as CanonicalForm
 from jaxdyn.actuators._joint_actuator import JointMotion as JointMotion
@@ -29,7 +29,6 @@ from jaxdyn.actuators._joint_actuator import PowerFlow as PowerFlow
 from jaxdyn.actuators._joint_actuator import Requirement as Requirement
 from jaxdyn.actuators._linear import LinearActuator as LinearActuator
 from jaxdyn.actuators._linear_effort import LinearEffort as LinearEffort
-from jaxdyn.actuators._hysteresis import BoucWen as BoucWen
 from jaxdyn.actuators._motor import DcMotor as DcMotor
 from jaxdyn.actuators._motor_state import MotorFlow as MotorFlow
 from jaxdyn.actuators._motor_state import MotorState as MotorState
@@ -42,17 +41,15 @@ from jaxdyn.actuators._rotor_friction import AbstractRotorFriction as AbstractRo
 from jaxdyn.actuators._rotor_friction import Cogging as Cogging
 from jaxdyn.actuators._rotor_friction import LuGreFriction as LuGreFriction
 from jaxdyn.actuators._rotor_friction import StribeckFriction as StribeckFriction
-from jaxdyn.actuators._stepping import SteppingMotor as SteppingMotor
-from jaxdyn.actuators._synchronous import SynchronousMotor as SynchronousMotor
-from jaxdyn.actuators._thermal import SteadyTemperature as SteadyTemperature
-from jaxdyn.actuators._thermal import ThermalModel as ThermalModel
-from jaxdyn.actuators._thermal import rms_current as rms_current
 from jaxdyn.actuators._springs import AbstractSpring as AbstractSpring
 from jaxdyn.actuators._springs import Backlash as Backlash
 from jaxdyn.actuators._springs import CubicSpring as CubicSpring
 from jaxdyn.actuators._springs import LinearSpring as LinearSpring
 from jaxdyn.actuators._springs import PiecewiseLinearSpring as PiecewiseLinearSpring
 from jaxdyn.actuators._stage import Stage as Stage
+from jaxdyn.actuators._stepping import SteppingMotor as SteppingMotor
+from jaxdyn.actuators._synchronous import SynchronousMotor as SynchronousMotor
 from jaxdyn.actuators._thermal import SteadyTemperature as SteadyTemperature
 from jaxdyn.actuators._thermal import ThermalModel as ThermalModel
+from jaxdyn.actuators._thermal import rms_current as rms_current
 from jaxdyn.actuators._transmission_springs import TransmissionSprings as TransmissionSprings
