@@ -11,7 +11,7 @@ from jaxdyn._types import Array, Float
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
 from jaxdyn.simulation.solvers import MotionTerm, check_methods, prepare_solver
-from jaxdyn.simulation.system import State, System, as_system, to_state
+from jaxdyn.simulation.system import State, System, as_system, pack_parts, to_state
 
 
 def integrate_fixed_steps(
@@ -70,13 +70,15 @@ def integrate_fixed_steps(
     adjoint = diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint
     solver = prepare_solver(solver, system, adjoint)
     t0, dt = (jnp.asarray(x, jnp.result_type(q0, v0)) for x in (t0, dt))
-    return _integrate(system, solver, system.initial(q0, v0, t0), t0, dt, int(num_steps))
+    start = system.initial(q0, v0, t0)
+    return _integrate(system, solver, start, t0, dt, int(num_steps))
 
 
 @eqx.filter_jit  # a loop outside of a compiled function is compiled at every call
 def _integrate(system: System, solver: diffrax.AbstractSolver, start: State, t0, dt, num_steps: int) -> State:
     term = MotionTerm()
-    memory = solver.init(term, t0, t0 + dt, start, system)
+    packed = State(start.q, start.v, pack_parts(start.parts))
+    memory = solver.init(term, t0, t0 + dt, packed, system)
 
     def step(carry, k):
         y, memory = carry
@@ -84,5 +86,5 @@ def _integrate(system: System, solver: diffrax.AbstractSolver, start: State, t0,
         y, _, _, memory, _ = solver.step(term, t, t + dt, y, system, memory, made_jump=False)
         return (y, memory), to_state(system.mounted_model, y)
 
-    _, states = jax.lax.scan(step, (start, memory), jnp.arange(num_steps).astype(dt.dtype))
+    _, states = jax.lax.scan(step, (packed, memory), jnp.arange(num_steps).astype(dt.dtype))
     return jax.tree.map(lambda x, rows: jnp.concatenate([x[None], rows]), start, states)

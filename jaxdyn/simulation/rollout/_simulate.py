@@ -19,10 +19,12 @@ from jaxdyn.simulation.solvers import MotionTerm, check_methods, check_step_size
 from jaxdyn.simulation.system import (
     EffortInput,
     InputsInput,
+    PackedParts,
     SampledState,
     State,
     System,
     as_system,
+    pack_parts,
     to_state,
     with_effort,
     with_inputs,
@@ -174,6 +176,7 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
     max_events, max_steps, dense = sizes
     is_forward = jnp.all(jnp.diff(ts) >= 0)  # traced times cannot raise
     y0 = system.initial(jnp.where(is_forward, q0, jnp.nan), v0, ts[0], parts)
+    y0 = State(y0.q, y0.v, pack_parts(y0.parts))
     if controller is None:
         fixed = dt is not None
         controller = diffrax.ConstantStepSize() if fixed else _adaptive_controller(rtol, atol, ts)
@@ -242,7 +245,12 @@ def _norm(scaled):
     NaN counts as infinite: limits of the next step that are computed from a NaN depend on how XLA compiles them.
     """
     state = scaled.now if isinstance(scaled, Stepping) else scaled
-    size = optx.rms_norm((state.q, state.v, [x for x in state.parts or () if not isinstance(x, SampledState)]))
+    continuous = state.parts
+    if isinstance(continuous, PackedParts):
+        continuous = continuous.values
+    elif continuous is not None:
+        continuous = [x for x in continuous if not isinstance(x, SampledState)]
+    size = optx.rms_norm((state.q, state.v, continuous))
     return jnp.where(jnp.isnan(size), jnp.inf, size)
 
 

@@ -9,7 +9,16 @@ from jaxdyn.dynamics import AbstractMotion
 from jaxdyn.model import Model
 from jaxdyn.simulation.events import Event, Log, append_entry, first_root, time_tolerance
 from jaxdyn.simulation.solvers import AbstractWrapper
-from jaxdyn.simulation.system import SampledState, State, System, next_instant, to_state, unsolved_result
+from jaxdyn.simulation.system import (
+    SampledState,
+    State,
+    System,
+    next_instant,
+    pack_like,
+    to_state,
+    unpack_parts,
+    unsolved_result,
+)
 
 
 class Stepping(eqx.Module):
@@ -84,7 +93,7 @@ def _apply_events(events: tuple[Event, ...], system: System, path, span, end: St
     first = jnp.min(times)
     inside = first < t1 - near
     at_end = (times <= t1 + near) & ~inside
-    q, v, parts = end.q, end.v, end.parts
+    q, v, parts = end.q, end.v, unpack_parts(end.parts)
     ended = log.ended
     for k, event in enumerate(events):
         before = (q, v)
@@ -99,7 +108,7 @@ def _apply_events(events: tuple[Event, ...], system: System, path, span, end: St
         log,
         tuple(x.astype(q.dtype) for x in (at_end | still, ended, first, inside, held.any())),
     )
-    return State(q, v, parts), log
+    return State(q, v, pack_like(parts, end.parts)), log
 
 
 class Landing(diffrax.AbstractStepSizeController):
@@ -118,7 +127,7 @@ class Landing(diffrax.AbstractStepSizeController):
         return eqx.tree_at(lambda c: c.controller, self, self.controller.wrap(direction))
 
     def _clip_to_instants(self, t, goal, y: Stepping):
-        for part, x in zip(self.system.parts, y.now.parts or (), strict=True):
+        for part, x in zip(self.system.parts, unpack_parts(y.now.parts) or (), strict=True):
             if isinstance(x, SampledState):
                 goal = jnp.minimum(goal, next_instant(part, x.start, t).astype(goal.dtype))
         return goal

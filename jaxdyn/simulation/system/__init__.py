@@ -23,11 +23,15 @@ from jaxdyn.simulation.system._layout import input_limits as input_limits
 from jaxdyn.simulation.system._layout import input_names as input_names
 from jaxdyn.simulation.system._layout import part_layout as part_layout
 from jaxdyn.simulation.system._layout import part_limits as part_limits
-from jaxdyn.simulation.system._sampling import SampledState as SampledState
 from jaxdyn.simulation.system._sampling import next_instant as next_instant
 from jaxdyn.simulation.system._state import ChartedState as ChartedState
+from jaxdyn.simulation.system._state import PackedParts as PackedParts
+from jaxdyn.simulation.system._state import SampledState as SampledState
 from jaxdyn.simulation.system._state import State as State
+from jaxdyn.simulation.system._state import pack_like as pack_like
+from jaxdyn.simulation.system._state import pack_parts as pack_parts
 from jaxdyn.simulation.system._state import to_state as to_state
+from jaxdyn.simulation.system._state import unpack_parts as unpack_parts
 from jaxdyn.simulation.system._state import unsolved_result as unsolved_result
 from jaxdyn.simulation.system._system import System as System
 from jaxdyn.simulation.system._system import as_system as as_system

@@ -7,26 +7,10 @@ import numpy as np
 from jax import core
 
 from jaxdyn._errors import ModelError
-from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.dynamics import AbstractSampledPart
 from jaxdyn.model import Model
 from jaxdyn.simulation.system._controllers import SampledInputs
-from jaxdyn.simulation.system._state import State
-
-
-class SampledState(eqx.Module):
-    """State of a sampled part between its samples."""
-
-    #: the part's state that `act` receives
-    acting: PyTree
-    #: the part's state after the last sample, which acts when the delay has passed
-    waiting: PyTree
-    #: time of the first sample, s
-    start: Float[Array, "*batch"]
-    #: number of samples taken
-    samples: Float[Array, "*batch"]
-    #: number of samples that have taken effect
-    updates: Float[Array, "*batch"]
+from jaxdyn.simulation.system._state import SampledState, State
 
 
 def check_timing(part: AbstractSampledPart | SampledInputs):

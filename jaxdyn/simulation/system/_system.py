@@ -23,8 +23,8 @@ from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Model
 from jaxdyn.simulation.system._acceleration import solve_acceleration
 from jaxdyn.simulation.system._controllers import Inputs, SampledInputs
-from jaxdyn.simulation.system._sampling import SampledState, check_timing, take_due_sample
-from jaxdyn.simulation.system._state import State, match_part_states
+from jaxdyn.simulation.system._sampling import check_timing, take_due_sample
+from jaxdyn.simulation.system._state import SampledState, State, match_part_states, pack_like, unpack_parts
 
 _PARTS = (AbstractPart, AbstractSampledPart, AbstractActuator, Inputs, SampledInputs)
 
@@ -174,6 +174,8 @@ class System(eqx.Module):
         applied in addition, and `acceleration` is the one under which actuators act that depend on it; by default the
         acceleration of the robot under all these efforts.
         """
+        packed = state.parts
+        state = State(state.q, state.v, unpack_parts(packed))
         commands = self._commands(t, state, inputs)
         model = self.mounted_model
         if acceleration is None:
@@ -181,7 +183,8 @@ class System(eqx.Module):
                 acceleration = self._solve(model, t, state, commands[0], effort)
             else:
                 acceleration = jnp.full_like(state.v, jnp.nan)
-        return self._act(model, t, state, acceleration, commands, effort)
+        action = self._act(model, t, state, acceleration, commands, effort)
+        return Action(action.effort, action.external, pack_like(action.rate, packed))
 
     def accelerate(
         self,
@@ -204,12 +207,14 @@ class System(eqx.Module):
     def sample(self, t, state: State) -> tuple[State, Array]:
         """The state after the samples that are due at time t, and whether any were due."""
         parts, due = [], jnp.asarray(False)
+        packed = state.parts
+        state = State(state.q, state.v, unpack_parts(packed))
         for part, x in zip(self.parts, state.parts or (), strict=True):
             if isinstance(part, AbstractSampledPart | SampledInputs):
                 x, now = take_due_sample(self.mounted_model, part, t, state, x)
                 due = due | now
             parts.append(x)
-        return State(state.q, state.v, tuple(parts) or None), due
+        return State(state.q, state.v, pack_like(tuple(parts) or None, packed)), due
 
     def _commands(self, t, state: State, inputs=None) -> tuple[Array, PyTree]:
         """Inputs of all actuators, and the rate of the memory of the controller."""
