@@ -79,9 +79,9 @@ class LinearActuator(AbstractJointActuator):
     def __init__(
         self,
         joint: str,
-        C: ArrayLike | Sequence[Sequence[float]],
-        f: ArrayLike | Sequence[float],
-        d: ArrayLike | Sequence[float],
+        C: ArrayLike | Sequence[Sequence[ArrayLike]],
+        f: ArrayLike | Sequence[ArrayLike],
+        d: ArrayLike | Sequence[ArrayLike],
         *,
         gear: ArrayLike = 1.0,
         mechanism: Callable[[Scalar], Scalar] | None = None,
