@@ -118,9 +118,8 @@ def test_poles_of_the_error_are_those_of_the_driven_matrices(scheme):
     """
     system = System(ARM, motors(has_inductance=False))
     rest = jnp.asarray(Q)
-    nominal = (
-        store_nominal(system, rest, jnp.array([0.0, 1.0])) if scheme == "stored" else MeasuredNominal(system, rest)
-    )
+    is_stored = scheme == "stored"
+    nominal = store_nominal(system, rest, jnp.array([0.0, 1.0])) if is_stored else MeasuredNominal(system, rest)
     closed = System(ARM, (*motors(has_inductance=False), Inputs(InputFeedback(nominal, kp=KP, kd=KD, ki=KI))))
     a, _ = linearise_system(closed, State(rest, jnp.zeros(2)))
     mass, gain, back_emf, slope = matrices_by_hand()
