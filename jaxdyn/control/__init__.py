@@ -26,6 +26,8 @@ from jaxdyn.control._operational import OperationalSpace as OperationalSpace
 from jaxdyn.control._reference import DesiredMotion as DesiredMotion
 from jaxdyn.control._reference import PathReference as PathReference
 from jaxdyn.control._reference import Plan as Plan
+from jaxdyn.control._reference import Reference as Reference
+from jaxdyn.control._reference import as_reference as as_reference
 from jaxdyn.control._reference import desired_motion as desired_motion
 from jaxdyn.control._reference import nominal_plan as nominal_plan
 from jaxdyn.control._riccati import Riccati as Riccati

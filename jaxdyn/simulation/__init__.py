@@ -1,12 +1,17 @@
 """Simulation of robots with the parts that act on them: differentiable rollouts on manifolds, with events."""
 
+from jaxdyn.simulation.drives import AbstractNominal as AbstractNominal
 from jaxdyn.simulation.drives import DriveLoads as DriveLoads
+from jaxdyn.simulation.drives import InputFeedback as InputFeedback
 from jaxdyn.simulation.drives import InputTable as InputTable
+from jaxdyn.simulation.drives import MeasuredNominal as MeasuredNominal
 from jaxdyn.simulation.drives import RequiredInputs as RequiredInputs
+from jaxdyn.simulation.drives import StoredNominal as StoredNominal
 from jaxdyn.simulation.drives import TransmissionStatus as TransmissionStatus
 from jaxdyn.simulation.drives import drive_loads as drive_loads
 from jaxdyn.simulation.drives import power_flows as power_flows
 from jaxdyn.simulation.drives import required_inputs as required_inputs
+from jaxdyn.simulation.drives import store_nominal as store_nominal
 from jaxdyn.simulation.drives import tabulate_inputs as tabulate_inputs
 from jaxdyn.simulation.drives import temperature_limit as temperature_limit
 from jaxdyn.simulation.drives import transmission_status as transmission_status
