@@ -42,6 +42,7 @@ def random_stiffness():
     return scale[:, None] * (jnp.eye(6) + 0.05 * (a + a.T)) * scale
 
 
+@pytest.mark.slow
 def test_frequency_of_the_reference():
     robot, support = on_elastic_support(block(), K, base=BASE)
     frequencies = modes_on(robot, support, jd.neutral(robot)).frequencies
@@ -53,6 +54,7 @@ def test_frequency_of_the_reference():
     np.testing.assert_allclose(frequencies, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True], ids=["diagonal", "full"])
 def test_rest_pose_is_unloaded_or_the_equilibrium(full):
     rest = Pose(rpy_to_matrix(jnp.array([0.3, -0.2, 0.5])), jnp.array([0.1, 0.2, 0.3]))
