@@ -140,8 +140,8 @@ def add_elastic_object(
     inertia: Inertia,
     joints: Sequence[AbstractJoint],
     *,
-    stiffness: ArrayLike,
-    damping: ArrayLike = 0.0,
+    stiffness: ArrayLike | Sequence[float],
+    damping: ArrayLike | Sequence[float] = 0.0,
     parent: str = "world",
     translation: ArrayLike | Sequence[float] = (0.0, 0.0, 0.0),
     quaternion: ArrayLike | Sequence[float] = (1.0, 0.0, 0.0, 0.0),
@@ -199,7 +199,7 @@ def add_elastic_object(
     return builder.build(model.dtype)
 
 
-def _one_per_joint(name: str, x: ArrayLike, count: int):
+def _one_per_joint(name: str, x: ArrayLike | Sequence[float], count: int):
     x = jnp.asarray(x, float)
     if x.shape not in ((), (count,)):
         raise ShapeError(f"{name} has shape {x.shape}, expected a number or ({count},), one for each joint")

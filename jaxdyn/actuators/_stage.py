@@ -122,4 +122,4 @@ def _series(group: list[Stage]) -> Stage:
 
 def total_ratio(stages: Sequence[Stage]) -> Scalar:
     """Turns of the input shaft per turn of the joint."""
-    return math.prod((stage.ratio for stage in stages), start=1.0)
+    return math.prod((stage.ratio for stage in stages[1:]), start=stages[0].ratio)

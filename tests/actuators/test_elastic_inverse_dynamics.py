@@ -43,6 +43,7 @@ def check(robot, parts, joints, order):
     assert (np.delete(motion.effort, driven) == 0).all() and (motion.effort[jnp.array(driven)] != 0).all()
 
 
+@pytest.mark.slow
 def test_one_joint_matches_its_closed_form():
     """`theta = N (q + I a / c)`, `u = J theta'' + I a / N`."""
     robot, springs = add_elastic_transmission(flywheel(0.8), "joint", Stage(80.0, 5000.0, input_inertia=2.5e-4))

@@ -42,6 +42,7 @@ def random_stiffness():
     return scale[:, None] * (jnp.eye(6) + 0.05 * (a + a.T)) * scale
 
 
+@pytest.mark.slow
 def test_frequency_of_the_reference():
     robot, support = on_elastic_support(block(), K, base=BASE)
     frequencies = modes_on(robot, support, jd.neutral(robot)).frequencies
@@ -53,6 +54,7 @@ def test_frequency_of_the_reference():
     np.testing.assert_allclose(frequencies, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [False, True], ids=["diagonal", "full"])
 def test_rest_pose_is_unloaded_or_the_equilibrium(full):
     rest = Pose(rpy_to_matrix(jnp.array([0.3, -0.2, 0.5])), jnp.array([0.1, 0.2, 0.3]))
@@ -60,7 +62,7 @@ def test_rest_pose_is_unloaded_or_the_equilibrium(full):
     robot, support = on_elastic_support(block(), k, base=BASE, rest=rest, equilibrium=jnp.zeros(0))
     still = jnp.zeros(6)
     acceleration = rate(jd.System(robot, (support,)), support.rest, still)
-    np.testing.assert_allclose(acceleration, 0, atol=1e-12)
+    np.testing.assert_allclose(acceleration, 0, atol=1e-10)  # rounding of the pose, 1e-16, times K / I
     unloaded = eqx.tree_at(lambda s: s.equilibrium, support, None, is_leaf=lambda x: x is None)
     acceleration = rate(jd.System(robot, (unloaded,)), support.rest, still)
     np.testing.assert_allclose(rest.rotation @ acceleration[3:], [0, 0, -9.81], atol=1e-12)

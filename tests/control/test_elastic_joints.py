@@ -1,7 +1,6 @@
 """Feedback of elastic joints: poles of the reference, rest at the reference, and the interface of transmissions."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -33,6 +32,7 @@ def poles(**gains):
     return np.sort_complex(np.linalg.eigvals(state_matrix(jd.System(robot, (springs, Feedback(law))))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measurement", "largest"), [(ct.motor_side, -4.106081671), (ct.joint_side, 8.309361231)], ids=["motor", "joint"]
 )
@@ -49,6 +49,7 @@ def test_poles_by_the_side_of_the_encoder(measurement, largest):
             assert np.roots([j * i, 0, c * (j + i), c * kd, c * KP]).real.max() > 0
 
 
+@pytest.mark.slow
 def test_torque_feedback_damps_the_joint_side():
     found = poles(measurement=ct.joint_side, torque_gain=0.5, torque_rate_gain=0.05)
     np.testing.assert_allclose(
@@ -94,6 +95,7 @@ def test_law_without_transmissions_is_refused():
         ct.ElasticJointPD(flywheel(), (), jnp.zeros(1), 1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_rate_of_the_reference_reaches_the_motor_side():
     """`d theta_d / dt = N (v_d + taudot_d / c)`, from the time derivative of the reference."""
     robot, springs = add_elastic_transmission(flywheel(LOAD), "joint", Stage(80.0, STIFFNESS, input_inertia=2.5e-4))
@@ -104,6 +106,6 @@ def test_rate_of_the_reference_reaches_the_motor_side():
 
     law = ct.ElasticJointPD(robot, (springs,), reference, 0.0, 1.0)
     t = 0.3
-    u = jax.jit(law)(t, jnp.zeros(2), jnp.zeros(2))[1]
+    u = eqx.filter_jit(law)(jnp.asarray(t), jnp.zeros(2), jnp.zeros(2))[1]
     torque, jerk = LOAD * -9 * np.sin(0.9), -27 * np.cos(0.9)
     np.testing.assert_allclose(u, (torque + 3 * np.cos(0.9) + LOAD * jerk / STIFFNESS) / 80, rtol=1e-10)

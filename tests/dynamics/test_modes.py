@@ -61,6 +61,7 @@ def test_repeated_frequencies_have_exact_derivatives():
     np.testing.assert_allclose(second, 25.0 / 4 * (1 - np.eye(3)), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_derivatives_of_a_general_eigenproblem():
     """Forward and reverse mode against central differences, with a pair of repeated eigenvalues."""
     keys = jax.random.split(jax.random.key(1), 4)
@@ -91,6 +92,7 @@ def test_derivatives_of_a_general_eigenproblem():
     np.testing.assert_allclose(turn[1:3, 1:3], -(x.T @ dm @ x)[1:3, 1:3] / 2, atol=1e-12)  # no rotation in the pair
 
 
+@pytest.mark.slow
 def test_unstable_and_free_motions():
     """An inverted pendulum has a negative eigenvalue; rigid-body motions have frequency and derivative zero."""
     model = jd.robots.pendulum()
