@@ -2,8 +2,8 @@
 
 python benchmarks/driven.py [--core N] [--steps N]
 
-Times to trace and compile and to run one rollout in fixed steps of `simulate` and of `integrate_fixed_steps`, each compiled
-in a new process, pinned to one core, the best of several runs.
+Times to trace and compile and to run one rollout of `simulate` in fixed steps, compiled in a new process, pinned to one
+core, the best of several runs.
 """
 
 import argparse
