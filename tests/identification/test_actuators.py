@@ -1,13 +1,12 @@
 """Identification of motors from logs of voltages, currents, rotor velocities and temperatures."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.actuators import DcMotor, MotorState, StribeckFriction, ThermalModel
+from jaxdyn.actuators import DcMotor, StribeckFriction, ThermalModel
 from jaxdyn.identification import (
     Log,
     LoggedInputs,
@@ -19,6 +18,7 @@ from jaxdyn.identification import (
     fit,
     simulation_error,
 )
+from jaxdyn.identification.methods._windows import UniformPath
 from jaxdyn.simulation import Inputs, cubic_signal, simulate
 
 ROD = jd.robots.pendulum(length=0.3, mass=0.5, damping=0.0)
@@ -39,7 +39,9 @@ def motor(**changes) -> DcMotor:
 
 
 def voltage(t):
-    return 5.0 * np.sin(2 * np.pi * 0.8 * t) + 4.0 * np.sin(2 * np.pi * 2.3 * t) + 2.5 * np.sin(2 * np.pi * 6.1 * t)
+    """Three sine waves from 50 ms on."""
+    s = 2 * np.pi * np.maximum(t - 0.05, 0.0)
+    return 5.0 * np.sin(0.8 * s) + 4.0 * np.sin(2.3 * s) + 2.5 * np.sin(6.1 * s)
 
 
 @jax.jit
@@ -67,12 +69,130 @@ def measure(exact, seed: int, tachometer: bool = True) -> Log:
     if tachometer:
         columns[f"rotor_velocity.{JOINT}"] = 20.0 * v[:, 0] + rng.normal(0, 0.2, current.shape)
     coordinates = quantise(q + rng.normal(0, 1e-4, q.shape), COUNT)
-    start = np.zeros_like(v)  # the log begins at rest
-    coordinates[0] = 0.0
-    columns[f"current.{JOINT}"][0] = 0.0
-    return Log(t, coordinates, start, None, np.zeros_like(q), "driven", inputs=u, measured=columns)
+    rest = t < 0.04  # the robot is known to be at rest at the start
+    coordinates[rest] = columns[f"current.{JOINT}"][rest] = 0.0
+    return Log(t, coordinates, np.zeros_like(v), None, np.zeros_like(q), "driven", inputs=u, measured=columns)
 
 
 def whole_log() -> OutputError:
     """One window from rest, whose initial state is known."""
-    return OutputError(Windows(length=DURATION - 0.02, lead=0.0, every=5), Physical(reweight=3), chunk=1)
+    return OutputError(Windows(length=2.95, lead=0.03, every=5), Physical(reweight=3), chunk=1)
+
+
+GUESS = motor(constant=0.04, resistance=1.5, gear=16.0, rotor_inertia=1e-5, viscous=5e-5, coulomb=2e-3)
+TRUTH = dict(zip(PATHS, (0.05, 1.2, 20.0, 1.5e-5, 2e-5, 4e-3, DELAY), strict=True))
+
+
+def guess() -> jd.System:
+    return jd.System(ROD, (GUESS, Inputs(LoggedInputs(delay=1e-3))))
+
+
+def scaled_errors(found) -> np.ndarray:
+    """Errors over standard deviations of all parameters."""
+    rows = {row.name: row for row in found.parameters}
+    return np.array([(rows[x].value - TRUTH[x]) / rows[x].deviation for x in PATHS])
+
+
+@pytest.mark.slow
+def test_a_motor_from_voltage_current_and_two_encoders(exact):
+    found = fit(guess(), measure(exact, 0), PATHS, whole_log()).checked()
+    assert not found.unobservable
+    assert np.abs(scaled_errors(found)).max() < 3
+    relative = {row.name: row.deviation / TRUTH[row.name] for row in found.parameters}
+    assert max(relative.values()) < 0.1 and relative["parts[DcMotor].gear"] < 1e-3
+    channels = {row.name: row.fit for row in found.errors}
+    assert channels[f"current.{JOINT}"] == pytest.approx(0.02, rel=0.1)
+    assert channels[f"rotor_velocity.{JOINT}"] == pytest.approx(0.2, rel=0.1)
+
+
+@pytest.mark.exhaustive
+def test_deviations_of_motor_parameters_over_twenty_logs(exact):
+    z = np.array([scaled_errors(fit(guess(), measure(exact, k), PATHS, whole_log()).checked()) for k in range(20)])
+    assert np.abs(z).max() < 4 and np.abs(z).mean() < 1.2
+    assert np.mean(np.abs(z) < 3) > 0.98
+    assert 0.7 < np.sqrt(np.mean(z**2)) < 1.4 and np.abs(z.mean(0)).max() < 1.0
+
+
+@pytest.mark.exhaustive
+def test_gear_and_constant_are_confounded_without_a_rotor_encoder(exact):
+    """Only `n C_M`, `n^2 J`, `n^2 B` and n times the Coulomb friction are identifiable from joint-side signals."""
+    found = fit(guess(), measure(exact, 0, tachometer=False), PATHS, whole_log()).checked()
+    assert any("gear" in x and "constant" in x for x in found.unobservable)
+    value = lambda name: found.value(f"parts[DcMotor].{name}")
+    assert value("gear") * value("constant") == pytest.approx(1.0, rel=5e-3)
+    assert value("gear") ** 2 * value("rotor_inertia") == pytest.approx(6e-3, rel=0.05)
+
+
+HOT = ThermalModel(
+    winding_capacity=20.0, winding_resistance=2.0, housing_capacity=150.0, housing_resistance=3.0, ambient=22.0
+)
+
+
+THERMAL = ("winding_capacity", "winding_resistance", "housing_capacity", "housing_resistance", "ambient")
+
+
+def heated(thermal: ThermalModel) -> jd.System:
+    """A stalled motor at an amplifier for currents: a rotor too heavy to move."""
+    numbers = {"constant": 0.05, "resistance": 1.2, "rotor_inertia": 1e9}
+    return jd.System(ROD, (DcMotor(JOINT, input_quantity="current", thermal=thermal, **numbers),))
+
+
+@pytest.mark.exhaustive
+def test_thermal_parameters_from_current_and_temperatures():
+    """Heating by two levels of current, then cooling, with sensors of both nodes and noise of 0.3 K."""
+    t = np.arange(901.0)
+    u = np.interp(t, [0, 300, 310, 600, 610, 900], [5.0, 5.0, 2.0, 2.0, 0.0, 0.0])[:, None]
+    rest = jnp.zeros(1), jnp.zeros(1)
+    run = simulate(heated(HOT), *rest, t, inputs=UniformPath(t[0], t[1], u), rtol=1e-8, atol=1e-8)
+    rng, exact = np.random.default_rng(0), np.asarray(run.parts[0].temperature)
+    noisy = exact + rng.normal(0, 0.3, exact.shape)
+    names = (f"temperature.{JOINT}", f"housing_temperature.{JOINT}")
+    zero = np.zeros((901, 1))
+    log = Log(t, zero, zero, None, zero, "heated", inputs=u, measured=dict(zip(names, noisy.T, strict=True)))
+    start = ThermalModel(
+        winding_capacity=30.0, winding_resistance=1.0, housing_capacity=100.0, housing_resistance=2.0, ambient=25.0
+    )
+    windows = Windows(length=900.0, lead=0.0, every=2)
+    method = OutputError(windows, Physical(reweight=2), MeasuredStart(parts=False), chunk=1)
+    weights = np.array([0.0, 3.0, 3.0])  # the joint does not move
+    found = fit(heated(start), log, [f"parts[DcMotor].thermal.{x}" for x in THERMAL], method, weights=weights)
+    rows = found.checked().parameters
+    z = [(row.value - float(getattr(HOT, x))) / row.deviation for row, x in zip(rows, THERMAL, strict=True)]
+    assert np.abs(z).max() < 3 and max(row.deviation / abs(row.value) for row in rows) < 0.02
+
+
+def test_paths_select_fields_of_fields_and_motors_by_their_joint():
+    system = jd.System(ROD, (motor(), motor()))
+    names = ("parts[DcMotor].friction.coulomb", "parts[DcMotor].gear")
+    assert collect(jd.System(ROD, (motor(),)), names).names == names
+    assert collect(system, f"parts[0].gear[{JOINT}]").names == (f"parts[DcMotor].gear[{JOINT}]",)
+    for path in ("parts[DcMotor].friction.unknown", "parts[DcMotor].gear.unknown"):
+        with pytest.raises(jd.ModelError, match="names no field"):
+            collect(system, path)
+    with pytest.raises(jd.ModelError, match="no entry is called 'elbow'"):
+        collect(system, "parts[DcMotor].gear[elbow]")
+
+
+def test_logs_check_inputs_and_measurements():
+    t, zero = np.linspace(0, 1, 101), np.zeros((101, 1))
+    log = lambda **columns: Log(t, zero, zero, None, zero, "short", **columns)
+    system = jd.System(ROD, (motor(),))
+    with pytest.raises(jd.ModelError, match="has 0 inputs, and the actuators of the system have 1"):
+        simulation_error(system, [log()])
+    with pytest.raises(jd.ModelError, match="measures 'current.elbow', which no actuator"):
+        simulation_error(system, [log(inputs=zero, measured={"current.elbow": t})])
+    with pytest.raises(jd.ShapeError, match="inputs has shape"):
+        simulation_error(system, [log(inputs=zero[:5])])
+    part = log(inputs=zero, measured={f"current.{JOINT}": t}).rows(slice(0, 10))
+    assert part.inputs.shape == (10, 1) and part.measured[f"current.{JOINT}"].shape == (10,)
+
+
+def test_measured_values_replace_entries_of_the_state():
+    hot = DcMotor(JOINT, constant=0.05, resistance=1.2, inductance=1e-3, thermal=HOT)
+    state = hot.initial(ROD, jnp.zeros(1), jnp.zeros(1))
+    new = hot.replace_measured(state, {f"current.{JOINT}": 2.0, f"housing_temperature.{JOINT}": 40.0})
+    np.testing.assert_allclose(new.current, 2.0)
+    np.testing.assert_allclose(new.temperature, [22.0, 40.0])
+    values = hot.measurements(ROD, 0.0, jnp.zeros(1), jnp.ones(1), new, jnp.ones(1))
+    assert set(values) == set(hot.measurement_units)
+    assert values[f"rotor_velocity.{JOINT}"] == 1.0 and values[f"current.{JOINT}"] == 2.0

@@ -12,8 +12,8 @@ from jaxdyn._types import Array
 from jaxdyn.identification.logs import Log
 from jaxdyn.identification.methods._contract import AbstractMethod
 from jaxdyn.identification.methods._physical import Physical
-from jaxdyn.identification.methods._window_starts import AbstractStart, MeasuredStart
 from jaxdyn.identification.methods._window_simulation import check_delays, measurement_units
+from jaxdyn.identification.methods._window_starts import AbstractStart, MeasuredStart
 from jaxdyn.identification.methods._windows import Windows, WindowSample
 from jaxdyn.identification.parameters import Parameters
 from jaxdyn.identification.residuals import LeastSquaresProblem, dof_channels, stack_chunks
@@ -157,8 +157,9 @@ def simulation_error(
     * `windows`: by default `Windows()`.
     * `start`: initial states of the windows, by default `MeasuredStart()`.
 
-    Returns the error of each degree of freedom, rad or m, then of each measurement by sorted names. Raises `ShapeError` for logs that are shorter than a
-    window or have uneven time steps, and `ModelError` for delays that exceed the `lead` of the windows.
+    Returns the error of each degree of freedom, rad or m, then of each measurement by sorted names. Raises `ShapeError`
+    for logs that are shorter than a window or have uneven time steps, and `ModelError` for delays that exceed the
+    `lead` of the windows and for measurements that no actuator has.
 
     ```python
     import jax.numpy as jnp

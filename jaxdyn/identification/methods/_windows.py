@@ -12,7 +12,6 @@ from jaxdyn._types import Array, Float
 from jaxdyn.identification.logs import Log, check_log
 from jaxdyn.model import Model
 
-
 AnyArray = Array | np.ndarray
 
 

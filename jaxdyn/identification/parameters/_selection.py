@@ -71,8 +71,8 @@ _PATH = re.compile(r"(?P<what>\w+)(\[(?P<name>[^\]]*)\])?(\.(?P<field>\w+(\.\w+)
 _FORMS = (
     "links[NAME].inertial, .mass, .com or .inertia; joints[NAME].damping, .friction, .friction_velocity, .armature, "
     ".stiffness, .rest, .translation, .rotation or .axis; frames[NAME].translation or .rotation; mimic[NAME].ratio or "
-    ".offset; gravity; gravity.direction; parts[CLASS or number].FIELD[JOINT], where FIELD may be a path a.b. Names may "
-    "hold * and ?"
+    ".offset; gravity; gravity.direction; parts[CLASS or number].FIELD[JOINT], where FIELD may be a path a.b. "
+    "Names may hold * and ?"
 )
 
 
