@@ -168,7 +168,7 @@ def test_paths_select_fields_of_fields_and_motors_by_their_joint():
     assert collect(system, f"parts[0].gear[{JOINT}]").names == (f"parts[DcMotor].gear[{JOINT}]",)
     for path in ("parts[DcMotor].friction.unknown", "parts[DcMotor].gear.unknown"):
         with pytest.raises(jd.ModelError, match="names no field"):
-            collect(system, path)
+            collect(jd.System(ROD, (motor(),)), path)
     with pytest.raises(jd.ModelError, match="no entry is called 'elbow'"):
         collect(system, "parts[DcMotor].gear[elbow]")
 
@@ -190,7 +190,9 @@ def test_logs_check_inputs_and_measurements():
 def test_measured_values_replace_entries_of_the_state():
     hot = DcMotor(JOINT, constant=0.05, resistance=1.2, inductance=1e-3, thermal=HOT)
     state = hot.initial(ROD, jnp.zeros(1), jnp.zeros(1))
-    new = hot.replace_measured(state, {f"current.{JOINT}": 2.0, f"housing_temperature.{JOINT}": 40.0})
+    new = hot.replace_measured(
+        state, {f"current.{JOINT}": jnp.array(2.0), f"housing_temperature.{JOINT}": jnp.array(40.0)}
+    )
     np.testing.assert_allclose(new.current, 2.0)
     np.testing.assert_allclose(new.temperature, [22.0, 40.0])
     values = hot.measurements(ROD, 0.0, jnp.zeros(1), jnp.ones(1), new, jnp.ones(1))
