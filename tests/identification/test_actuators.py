@@ -100,7 +100,7 @@ def test_a_motor_from_voltage_current_and_two_encoders(exact):
     assert np.abs(scaled_errors(found)).max() < 3
     relative = {row.name: row.deviation / TRUTH[row.name] for row in found.parameters}
     assert max(relative.values()) < 0.1 and relative["parts[DcMotor].gear"] < 1e-3
-    channels = {row.name: row.fit for row in found.errors}
+    channels = {row.joint: row.fit for row in found.errors}
     assert channels[f"current.{JOINT}"] == pytest.approx(0.02, rel=0.1)
     assert channels[f"rotor_velocity.{JOINT}"] == pytest.approx(0.2, rel=0.1)
 
