@@ -19,10 +19,16 @@ from jaxdyn.actuators._motor_equations import (
     power_flow_of_motor,
     requirement_of_motor,
 )
+from jaxdyn.actuators._motor_measurements import (
+    measurement_units_of_motor,
+    measurements_of_motor,
+    replace_measured_of_motor,
+    state_measurements_of_motor,
+)
 from jaxdyn.actuators._motor_state import MotorFlow, MotorState
 from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
 from jaxdyn.actuators._thermal import ThermalModel
-from jaxdyn.dynamics import AbstractRatedActuator, Action
+from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator, Action
 from jaxdyn.model import Model
 
 
@@ -30,7 +36,7 @@ def _number_or_none(x):
     return None if x is None else as_float(x)
 
 
-class DcMotor(AbstractJointActuator, AbstractRatedActuator):
+class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
     """A permanent-magnet motor that turns a joint through a gear, commanded in volts, amperes or newton metres.
 
         u = R i + L di/dt + C_E n v,    J n a = C_M i - B n v - M,    tau = n M
@@ -186,6 +192,19 @@ class DcMotor(AbstractJointActuator, AbstractRatedActuator):
     def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
         index = self._index(model)
         return power_flow_of_motor(self, self._flow_at(model, t, q, v, state, inputs), v[index], a[index], state)
+
+    @property
+    def measurement_units(self) -> dict[str, str]:
+        return measurement_units_of_motor(self)
+
+    def measurements(self, model, t, q, v, state, inputs):
+        return measurements_of_motor(self, self._flow_at(model, t, q, v, state, inputs), state)
+
+    def state_measurements(self, state):
+        return state_measurements_of_motor(self, state)
+
+    def replace_measured(self, state, values):
+        return replace_measured_of_motor(self, state, values)
 
     def holds(self, v) -> Bool[Array, ""]:
         if self.reverse_efficiency is None:

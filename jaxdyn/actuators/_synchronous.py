@@ -12,7 +12,7 @@ from jaxdyn.actuators._joint_actuator import AbstractJointActuator
 from jaxdyn.actuators._motor import DcMotor
 from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
 from jaxdyn.actuators._thermal import ThermalModel
-from jaxdyn.dynamics import AbstractRatedActuator
+from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 
 
 def _number_or_none(x):
@@ -26,7 +26,7 @@ _SHARED = (
 ).split()
 
 
-class SynchronousMotor(AbstractJointActuator, AbstractRatedActuator):
+class SynchronousMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
     """A permanent-magnet synchronous motor with field orientation, which turns a joint through a gear.
 
         u_q = R i_q + L_q di_q/dt + p psi n v,    J n a = 1.5 p psi i_q - B n v - M,    tau = n M
@@ -137,6 +137,19 @@ class SynchronousMotor(AbstractJointActuator, AbstractRatedActuator):
 
     def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
         return self.equivalent.power_flow(model, t, q, v, a, state, inputs, input_rates)
+
+    @property
+    def measurement_units(self) -> dict[str, str]:
+        return self.equivalent.measurement_units
+
+    def measurements(self, model, t, q, v, state, inputs):
+        return self.equivalent.measurements(model, t, q, v, state, inputs)
+
+    def state_measurements(self, state):
+        return self.equivalent.state_measurements(state)
+
+    def replace_measured(self, state, values):
+        return self.equivalent.replace_measured(state, values)
 
     def holds(self, v):
         return self.equivalent.holds(v)

@@ -5,6 +5,7 @@ from jaxdyn.dynamics._aba_derivatives import ForwardDynamicsDerivatives as Forwa
 from jaxdyn.dynamics._aba_derivatives import forward_dynamics_derivatives as forward_dynamics_derivatives
 from jaxdyn.dynamics._contracts import AbstractActuator as AbstractActuator
 from jaxdyn.dynamics._contracts import AbstractController as AbstractController
+from jaxdyn.dynamics._contracts import AbstractMeasuredActuator as AbstractMeasuredActuator
 from jaxdyn.dynamics._contracts import AbstractMotion as AbstractMotion
 from jaxdyn.dynamics._contracts import AbstractPart as AbstractPart
 from jaxdyn.dynamics._contracts import AbstractRatedActuator as AbstractRatedActuator

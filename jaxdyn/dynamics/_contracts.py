@@ -8,7 +8,7 @@ Actuators, constraints and control define parts and motions; a simulation knows 
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -180,6 +180,30 @@ class AbstractRatedActuator(AbstractActuator):
     @abc.abstractmethod
     def state_limits(self, state: PyTree) -> tuple[PyTree, PyTree]:
         """Lower and upper limits of the state, pytrees like `state`, infinite without a limit."""
+
+
+class AbstractMeasuredActuator(AbstractActuator):
+    """Contract of an actuator with measured quantities, such as currents and temperatures, for identification.
+
+    Names consist of a quantity and a joint, such as "current.elbow". A log holds measurements under the same names.
+    """
+
+    @property
+    @abc.abstractmethod
+    def measurement_units(self) -> dict[str, str]:
+        """The unit of each measurement by its name."""
+
+    @abc.abstractmethod
+    def measurements(self, model: Model, t, q, v, state, inputs) -> dict[str, Float[Array, ""]]:
+        """The values of all measurements, with arguments as for `act`."""
+
+    @abc.abstractmethod
+    def state_measurements(self, state: PyTree) -> dict[str, Float[Array, ""]]:
+        """The measurements that are entries of the state; applied to its rate, their rates."""
+
+    @abc.abstractmethod
+    def replace_measured(self, state: PyTree, values: Mapping[str, Float[Array, ""]]) -> PyTree:
+        """The state with measured values in place of the entries that `values` names."""
 
 
 class Command(eqx.Module):

@@ -29,6 +29,7 @@ from jaxdyn.identification.logs import Channel as Channel
 from jaxdyn.identification.logs import Columns as Columns
 from jaxdyn.identification.logs import Log as Log
 from jaxdyn.identification.logs import LogError as LogError
+from jaxdyn.identification.logs import LoggedInputs as LoggedInputs
 from jaxdyn.identification.logs import Source as Source
 from jaxdyn.identification.logs import Split as Split
 from jaxdyn.identification.logs import Table as Table

@@ -113,6 +113,7 @@ def test_adam_fits_through_simulations():
     assert known.parameters[0].value == pytest.approx(0.3, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, -1, 2.0, True])
 def test_batch_size_is_a_whole_number(size):
     with pytest.raises(ArgumentError, match="batch_size"):

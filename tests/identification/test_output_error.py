@@ -24,7 +24,8 @@ from jaxdyn.identification import (
     simulation_error,
 )
 from jaxdyn.identification.methods import Estimate
-from jaxdyn.identification.methods._windows import UniformPath, simulate_window
+from jaxdyn.identification.methods._window_simulation import simulate_window
+from jaxdyn.identification.methods._windows import UniformPath, WindowSample
 from jaxdyn.simulation import cubic_signal, simulate
 
 TRUTH = jd.robots.pendulum(damping=0.3)
@@ -137,8 +138,8 @@ def test_windows_agree_with_simulate(model):
     v = jnp.linspace(0.5, -0.4, model.nv)
     efforts = jnp.asarray(np.random.default_rng(0).normal(size=(37, model.nv)))
     late = drive(model, delay=0.03)
-    sample = (ts, jnp.tile(q, (11, 1)), v, jnp.asarray(-0.06), step, efforts)
-    found = simulate_window(jd.System(model, (late,)), WINDOWS, sample)
+    sample = WindowSample(ts, jnp.tile(q, (11, 1)), v, jnp.asarray(-0.06), step, efforts)
+    found, _ = simulate_window(jd.System(model, (late,)), WINDOWS, sample)
     path = drive(model, delay=0.03, command=UniformPath(jnp.asarray(-0.06), step, efforts))
     run = simulate(jd.System(model, (path,)), q, v, ts, dt=step, solver=WINDOWS.solver)
     np.testing.assert_allclose(found, run.q, atol=1e-12)

@@ -37,6 +37,10 @@ def _as_float_or_none(x):
     return None if x is None else as_float(x)
 
 
+def _as_floats_or_none(columns):
+    return None if columns is None else {name: as_float(x) for name, x in columns.items()}
+
+
 class Log(eqx.Module):
     """The measured motion and efforts of a robot: one row per sample, in SI units at the joints.
 
@@ -53,6 +57,10 @@ class Log(eqx.Module):
     * `name`: name of the log in messages and reports.
     * `channels`: origin of each column.
     * `frames`: measured poses of frames by name, for `FramePoses`.
+    * `inputs`: inputs of the actuators of the system `(n, inputs)`, such as voltages, for `OutputError`. The efforts
+      act in addition to the actuators; they are zero at joints that only actuators drive.
+    * `measured`: measurements of actuators `(n,)` by name, such as `current.elbow` in A, `rotor_velocity.elbow` in
+      rad/s, `temperature.elbow` and `housing_temperature.elbow` in degrees Celsius, for `OutputError`.
 
     ```python
     import numpy as np
@@ -81,6 +89,10 @@ class Log(eqx.Module):
     channels: tuple[Channel, ...] = eqx.field(static=True, default=())
     #: measured poses of frames or links in world axes by name: `(rotation (n, 3, 3) or None, translation (n, 3))` each
     frames: Mapping[str, tuple] | None = None
+    #: inputs of the actuators, in the order of the parts of the system
+    inputs: Float[Array, "n inputs"] | None = eqx.field(converter=_as_float_or_none, default=None)
+    #: measurements of actuators by name
+    measured: Mapping[str, Float[Array, " n"]] | None = eqx.field(converter=_as_floats_or_none, default=None)
 
     @property
     def num_samples(self) -> int:
@@ -99,7 +111,10 @@ class Log(eqx.Module):
         }
         a = None if self.a is None else self.a[keep]
         name = self.name if name is None else name
-        return Log(self.t[keep], self.q[keep], self.v[keep], a, self.effort[keep], name, self.channels, frames)
+        inputs = None if self.inputs is None else self.inputs[keep]
+        measured = self.measured and {key: x[keep] for key, x in self.measured.items()}
+        motion = self.t[keep], self.q[keep], self.v[keep], a, self.effort[keep]
+        return Log(*motion, name, self.channels, frames, inputs, measured)
 
 
 def check_log(model: Model, log: Log) -> Log:
@@ -113,4 +128,9 @@ def check_log(model: Model, log: Log) -> Log:
                 f"log {log.name!r}: {field} has shape {x.shape}, expected {shape} for {n} rows and a model with nq "
                 f"{model.nq} and nv {model.nv}; lock joints without logged positions with jaxdyn.lock_joints"
             )
+    columns = {"inputs": log.inputs} | {f"measured[{key!r}]": x for key, x in (log.measured or {}).items()}
+    for field, x in columns.items():
+        if x is not None and (x.ndim != (2 if field == "inputs" else 1) or x.shape[0] != n):
+            wanted = "(n, inputs)" if field == "inputs" else "(n,)"
+            raise ShapeError(f"log {log.name!r}: {field} has shape {x.shape}, expected {wanted} with the {n} rows of t")
     return log

@@ -7,21 +7,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import ShapeError
-from jaxdyn._types import Array, PyTree
+from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._types import Array
 from jaxdyn.identification.logs import Log
 from jaxdyn.identification.methods._contract import AbstractMethod
 from jaxdyn.identification.methods._physical import Physical
+from jaxdyn.identification.methods._window_simulation import check_delays, measurement_units
 from jaxdyn.identification.methods._window_starts import AbstractStart, MeasuredStart
-from jaxdyn.identification.methods._windows import Windows, check_delays
+from jaxdyn.identification.methods._windows import Windows, WindowSample
 from jaxdyn.identification.parameters import Parameters
 from jaxdyn.identification.residuals import LeastSquaresProblem, dof_channels, stack_chunks
 from jaxdyn.model import Model
-from jaxdyn.simulation import System
+from jaxdyn.simulation import Inputs, SampledInputs, System
 from jaxdyn.simulation.system import as_system
-
-#: the arrays of one window, or of several along leading axes
-Sample = PyTree
 
 
 class OutputError(AbstractMethod):
@@ -30,6 +28,9 @@ class OutputError(AbstractMethod):
     The log is cut into windows, each of which is simulated from its own initial state (multiple shooting). The method
     needs no accelerations, and is suited to unstable robots, delays of drives and parts with a state. The residual is
     measured minus simulated coordinates, rad or m, with forward-mode derivatives through the integration steps.
+
+    A log with `inputs`, such as voltages, drives the actuators of the system. Each entry of its `measured`, such as a
+    current or a temperature, is a further channel of the residual, after the degrees of freedom and sorted by name.
 
     Arguments:
 
@@ -60,16 +61,17 @@ class OutputError(AbstractMethod):
     solver: AbstractMethod = Physical()
     start: AbstractStart = MeasuredStart()
     chunk: int = eqx.field(static=True, default=16)
-    _residual: Callable[[System, Sample], Array] = eqx.field(static=True, init=False)
+    _residual: Callable[[System, WindowSample], Array] = eqx.field(static=True, init=False)
 
     def __post_init__(self):
         self._residual = _window_residual(self.windows, self.start)
 
     def problem(self, parameters: Parameters, logs: Sequence[Log]) -> LeastSquaresProblem:
         model = parameters.system.model
+        _check_columns(parameters.system, logs)
         samples, present = _stack_windows(model, self.windows, logs, self.chunk)
         check_delays(parameters.system, _lead_time(samples))
-        compared = samples[0].shape[2]
+        compared = samples.ts.shape[2]
         if compared <= self.start.spent:
             raise ShapeError(
                 f"windows compare {compared} samples of each coordinate, and their free initial states have "
@@ -77,8 +79,10 @@ class OutputError(AbstractMethod):
             )
         channels, units = dof_channels(model)
         units = tuple("m" if unit == "N" else "rad" for unit in units)
-        q = np.concatenate([np.asarray(log.q) for log in logs])
-        measured = jnp.asarray(np.sqrt(np.mean(q**2, axis=0))) if model.nq == model.nv else None
+        names = sorted(logs[0].measured or {})
+        known = measurement_units(parameters.system)
+        channels, units = channels + tuple(names), units + tuple(known[name] for name in names)
+        measured = _root_mean_squares(logs, names) if model.nq == model.nv else None
         return LeastSquaresProblem(
             parameters, samples, present, self._residual, channels, units, True, measured, self.start.spent
         )
@@ -89,15 +93,48 @@ class OutputError(AbstractMethod):
         return estimate
 
 
-def _lead_time(samples: Sample) -> float:
+def _lead_time(samples: WindowSample) -> float:
     """The time for which efforts are known before the start of each window, s."""
-    return -float(np.max(np.asarray(samples[3])))
+    return -float(np.max(np.asarray(samples.start)))
 
 
-_RESIDUALS: dict[tuple[Hashable, ...], Callable[[System, Sample], Array]] = {}
+def _root_mean_squares(logs: Sequence[Log], names: Sequence[str]) -> Array:
+    """Root mean squares of coordinates and measurements."""
+    columns = [
+        np.column_stack([np.asarray(log.q), *(np.asarray((log.measured or {})[name]) for name in names)])
+        for log in logs
+    ]
+    return jnp.asarray(np.sqrt(np.mean(np.concatenate(columns) ** 2, axis=0)))
 
 
-def _window_residual(windows: Windows, start: AbstractStart) -> Callable[[System, Sample], Array]:
+def _check_columns(system: System, logs: Sequence[Log]):
+    """Raises `ModelError` for inputs or measurements that the actuators of the system do not have."""
+    known, expected = measurement_units(system), system.num_inputs
+    has_source = any(isinstance(part, SampledInputs | Inputs) for part in system.parts)
+    for log in logs:
+        given = 0 if log.inputs is None else log.inputs.shape[1]
+        if given != expected and not (log.inputs is None and has_source):
+            raise ModelError(
+                f"log {log.name!r} has {given} inputs, and the actuators of the system have {expected}; give "
+                "Log(..., inputs=) one column for each input, in the order of the parts"
+            )
+        names = set(log.measured or {})
+        unknown = sorted(names - set(known))
+        if unknown:
+            raise ModelError(
+                f"log {log.name!r} measures {unknown[0]!r}, which no actuator of the system has; expected names among "
+                f"{', '.join(sorted(known)) or 'none'}"
+            )
+        if names != set(logs[0].measured or {}):
+            raise ModelError(
+                f"logs {logs[0].name!r} and {log.name!r} measure different quantities; leave out those that one lacks"
+            )
+
+
+_RESIDUALS: dict[tuple[Hashable, ...], Callable[[System, WindowSample], Array]] = {}
+
+
+def _window_residual(windows: Windows, start: AbstractStart) -> Callable[[System, WindowSample], Array]:
     """The residual of one window, the same function for equal arguments so that compiled programs are reused."""
     key = (jax.tree.structure((windows, start)), *jax.tree.leaves((windows, start)))
     return _RESIDUALS.setdefault(key, lambda system, sample: start.residual(system, windows, sample))
@@ -120,8 +157,9 @@ def simulation_error(
     * `windows`: by default `Windows()`.
     * `start`: initial states of the windows, by default `MeasuredStart()`.
 
-    Returns the error of each degree of freedom, `(nv,)`, rad or m. Raises `ShapeError` for logs that are shorter than a
-    window or have uneven time steps, and `ModelError` for delays that exceed the `lead` of the windows.
+    Returns the error of each degree of freedom, rad or m, then of each measurement by sorted names. Raises `ShapeError`
+    for logs that are shorter than a window or have uneven time steps, and `ModelError` for delays that exceed the
+    `lead` of the windows and for measurements that no actuator has.
 
     ```python
     import jax.numpy as jnp
@@ -135,6 +173,7 @@ def simulation_error(
     ```
     """
     system = as_system(system)
+    _check_columns(system, logs)
     windows = Windows() if windows is None else windows
     start = MeasuredStart() if start is None else start
     samples, present = _stack_windows(system.model, windows, logs, 16)
@@ -145,25 +184,32 @@ def simulation_error(
 
 
 @eqx.filter_jit
-def _window_errors(windows: Windows, start: AbstractStart, system: System, rows: Sample) -> Array:
+def _window_errors(windows: Windows, start: AbstractStart, system: System, rows: WindowSample) -> Array:
     return jax.vmap(lambda row: _window_residual(windows, start)(system, row))(rows)
 
 
-def _iterate_chunks(samples: Sample) -> Iterator[Sample]:
+def _iterate_chunks(samples: WindowSample) -> Iterator[WindowSample]:
     for k in range(jax.tree.leaves(samples)[0].shape[0]):
         yield jax.tree.map(lambda x, k=k: x[k], samples)
 
 
-def _stack_windows(model: Model, windows: Windows, logs: Sequence[Log], chunk: int) -> tuple[Sample, np.ndarray]:
+def _stack_windows(model: Model, windows: Windows, logs: Sequence[Log], chunk: int) -> tuple[WindowSample, np.ndarray]:
     """The windows of all logs, in chunks."""
     if not logs:
         raise ShapeError("no logs were given; expected at least one")
     cut = [windows.cut(model, log) for log in logs]
-    short = min(c[5].shape[1] for c in cut)
-    rows = [(*c[:3], c[3] + c[4] * (c[5].shape[1] - short), c[4], c[5][:, -short:]) for c in cut]
-    sample = tuple(np.concatenate(x).astype(model.dtype) for x in zip(*rows, strict=True))
-    count = sample[0].shape[0]
+    short = min(c.efforts.shape[1] for c in cut)
+    rows = [_shorten_lead(c, short) for c in cut]
+    sample = jax.tree.map(lambda *x: np.concatenate(x).astype(model.dtype), *rows)
+    count = sample.ts.shape[0]
     if count < chunk:
-        sample = tuple(np.concatenate([x, np.repeat(x[-1:], chunk - count, 0)]) for x in sample)
+        sample = jax.tree.map(lambda x: np.concatenate([x, np.repeat(x[-1:], chunk - count, 0)]), sample)
     samples, present = stack_chunks(sample, chunk)
     return samples, present * (np.arange(present.size).reshape(present.shape) < count)
+
+
+def _shorten_lead(sample: WindowSample, rows: int) -> WindowSample:
+    """The windows with fewer rows of efforts and inputs before their start."""
+    start = sample.start + sample.step * (sample.efforts.shape[1] - rows)
+    inputs = None if sample.inputs is None else sample.inputs[:, -rows:]
+    return sample._replace(start=start, efforts=sample.efforts[:, -rows:], inputs=inputs)

@@ -7,8 +7,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._types import Array, Float, PyTree
-from jaxdyn.identification.methods._windows import Windows, simulate_window
+from jaxdyn._errors import ModelError
+from jaxdyn._types import Array, Float
+from jaxdyn.identification.methods._window_simulation import simulate_window
+from jaxdyn.identification.methods._windows import Windows, WindowSample
 from jaxdyn.kinematics import difference, integrate
 from jaxdyn.simulation import System
 
@@ -20,8 +22,8 @@ class AbstractStart(eqx.Module):
     spent: eqx.AbstractVar[int]
 
     @abc.abstractmethod
-    def residual(self, system: System, windows: Windows, sample: PyTree) -> Float[Array, "nv k"]:
-        """Measured minus simulated coordinates of one window, `(nv, k)`."""
+    def residual(self, system: System, windows: Windows, sample: WindowSample) -> Float[Array, "channels k"]:
+        """Measured minus simulated coordinates of one window, then measurements by sorted names, `(channels, k)`."""
 
 
 class MeasuredStart(AbstractStart):
@@ -29,12 +31,19 @@ class MeasuredStart(AbstractStart):
 
     The noise of this state affects the whole window: it grows where the robot is unstable, and biases the parameters.
     For logs with little noise, and logs with few samples per window.
+
+    `parts` selects the initial states of actuators: measured currents and temperatures, or, if False, the initial
+    states of the parts, as for a motor that starts without current and at the ambient temperature.
     """
 
     spent: int = eqx.field(static=True, default=0)
+    parts: bool = eqx.field(static=True, default=True)
 
     def residual(self, system, windows, sample):
-        return _coordinate_errors(system, sample[1], simulate_window(system, windows, sample))[1:].T
+        q, values = simulate_window(system, windows, sample, measured_parts=self.parts)
+        rows = _coordinate_errors(system, sample.q, q)[1:].T
+        errors = [(sample.measured[name] - values[name])[None, 1:] for name in sorted(values)]
+        return jnp.concatenate([rows, *errors])
 
 
 class FreeStart(AbstractStart):
@@ -53,6 +62,8 @@ class FreeStart(AbstractStart):
     Measured coordinates at the start are compared like all others. Measured velocities are only the initial guess,
     unless `trust` gives their weight: the standard deviation of a measured coordinate over that of a measured velocity,
     s. Velocities that were differentiated from the coordinates carry no further information.
+
+    Logs with measurements of actuators raise `ModelError`: the initial states would need their weights.
     """
 
     trust: float | None = eqx.field(static=True, default=None)
@@ -60,6 +71,11 @@ class FreeStart(AbstractStart):
     spent: int = eqx.field(static=True, default=2)
 
     def residual(self, system, windows, sample):
+        if sample.measured:
+            raise ModelError(
+                "FreeStart estimates initial states from coordinates alone, and the log has measurements of "
+                f"{', '.join(sorted(sample.measured))}; take MeasuredStart, or leave them out of the log"
+            )
         fixed = jax.lax.stop_gradient(system)
         rows = lambda system, d: self._residual_rows(system, windows, sample, d)
         offset, jacobian = _fit_start(lambda d: rows(fixed, d), sample, system.model.nv, self.steps)
@@ -70,8 +86,8 @@ class FreeStart(AbstractStart):
     def _residual_rows(self, system, windows, sample, d):
         """The residuals `(k, nv)` of one window, the first row at its start."""
         nv = system.model.nv
-        q, v = integrate(system.model, sample[1][0], d[:nv]), sample[2] + d[nv:]
-        rows = _coordinate_errors(system, sample[1], simulate_window(system, windows, sample, q, v))
+        q, v = integrate(system.model, sample.q[0], d[:nv]), sample.v + d[nv:]
+        rows = _coordinate_errors(system, sample.q, simulate_window(system, windows, sample, q, v)[0])
         return rows if self.trust is None else jnp.concatenate([rows, -self.trust * d[None, nv:]])
 
 
@@ -89,5 +105,5 @@ def _fit_start(rows: Callable[[Array], Array], sample, nv: int, steps: int) -> t
         basis, upper = jnp.linalg.qr(jacobian.reshape(-1, 2 * nv))
         return d - jnp.linalg.solve(upper, basis.T @ r.reshape(-1)), None
 
-    d, _ = jax.lax.scan(step, jnp.zeros(2 * nv, sample[2].dtype), length=steps)
+    d, _ = jax.lax.scan(step, jnp.zeros(2 * nv, sample.v.dtype), length=steps)
     return jax.lax.stop_gradient((d, linearise(d)[0]))

@@ -1,16 +1,18 @@
 """Windows of a log, and their simulation under the measured efforts."""
 
+from typing import NamedTuple
+
 import diffrax
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._errors import ShapeError
 from jaxdyn._types import Array, Float
-from jaxdyn.actuators import Drive
 from jaxdyn.identification.logs import Log, check_log
 from jaxdyn.model import Model
-from jaxdyn.simulation import Signal, System, integrate_fixed_steps, simulate
+
+AnyArray = Array | np.ndarray
 
 
 class UniformPath(diffrax.AbstractPath):
@@ -36,6 +38,27 @@ class UniformPath(diffrax.AbstractPath):
         return (1 - w) * self.values[k] + w * self.values[k + 1]
 
 
+class WindowSample(NamedTuple):
+    """The measurements of one window, or of several along a leading axis."""
+
+    #: times of the compared samples since the start of the window, s
+    ts: AnyArray
+    #: coordinates at these times, `(times, nq)`
+    q: AnyArray
+    #: velocities at the start of the window, `(nv,)`
+    v: AnyArray
+    #: time of the first row of efforts and inputs since the start of the window, not positive, s
+    start: AnyArray
+    #: time step of efforts and inputs, s
+    step: AnyArray
+    #: measured efforts, `(rows, nv)`
+    efforts: AnyArray
+    #: inputs of the actuators, `(rows, inputs)`
+    inputs: AnyArray | None = None
+    #: measurements of the actuators at the compared times, `(times,)` by name
+    measured: dict[str, AnyArray] | None = None
+
+
 class Windows(eqx.Module):
     """Windows of a log, each `length` s long and a new one every `stride` s, and the integrator that simulates them.
 
@@ -52,8 +75,8 @@ class Windows(eqx.Module):
     solver: diffrax.AbstractSolver = diffrax.Heun()
     substeps: int = eqx.field(static=True, default=1)
 
-    def cut(self, model: Model, log: Log) -> tuple[np.ndarray, ...]:
-        """`(t, q, v, start of the efforts, their step, efforts)` of all windows, one window per row.
+    def cut(self, model: Model, log: Log) -> WindowSample:
+        """All windows of a log, one per row.
 
         Raises `ShapeError` for uneven time steps and for logs that are shorter than a window.
         """
@@ -76,40 +99,7 @@ class Windows(eqx.Module):
         back = min(lead, int(starts[0]))
         effort_rows = starts[:, None] + np.arange(-back, long + 1)
         steps = np.full(starts.size, dt)
-        return t[compared] - t[starts][:, None], q[compared], v[starts], -back * steps, steps, u[effort_rows]
-
-
-def check_delays(system: System, lead: float):
-    """Raises `ModelError` if a drive's delay exceeds the `lead` seconds of efforts before the start of a window."""
-    for part in system.parts:
-        if isinstance(part, Drive) and part.command is None:
-            most, least = float(jnp.max(part.delay)), float(jnp.min(part.delay))
-            if most > lead * (1 + 1e-6) or least < 0:
-                raise ModelError(
-                    f"a delay of the Drive is {least if least < 0 else most:.4g} s; windows hold the efforts of "
-                    f"{lead:.4g} s before their start, so expected 0 to {lead:.4g}; give Windows a longer lead (and "
-                    "logs that begin that long before the first window), or keep the delay small by a stronger prior"
-                )
-
-
-def simulate_window(system: System, windows: Windows, sample, q0=None, v0=None) -> Array:
-    """Configurations `(times, nq)` at the times of one window, from the state measured at its start or `(q0, v0)`."""
-    ts, q, v, start, step, efforts = sample
-    if q0 is None or v0 is None:
-        q0, v0 = q[0], v
-    measured = UniformPath(start, step, efforts)
-    parts, driven = [], False
-    for part in system.parts:
-        if isinstance(part, Drive) and part.command is None:
-            part, driven = Drive(part.gain, part.offset, part.delay, measured), True
-        parts.append(part)
-    if not driven:
-        parts.append(Signal(measured))
-    full = System(system.model, tuple(parts), system.motion, system.passive)
-    steps = (ts.shape[0] - 1) * windows.every * windows.substeps
-    adjoint, dt = diffrax.ForwardMode(), step / windows.substeps
-    if not full.updates_between_steps:
-        path = integrate_fixed_steps(full, q0, v0, ts[0], dt, steps, solver=windows.solver, adjoint=adjoint)
-        return path.q[:: steps // (len(ts) - 1)]
-    run = simulate(full, q0, jnp.asarray(v0), ts, dt=dt, solver=windows.solver, adjoint=adjoint, max_steps=steps + 16)
-    return run.q
+        inputs = None if log.inputs is None else np.asarray(log.inputs)[effort_rows]
+        measured = {name: np.asarray(x)[compared] for name, x in (log.measured or {}).items()} or None
+        ts = t[compared] - t[starts][:, None]
+        return WindowSample(ts, q[compared], v[starts], -back * steps, steps, u[effort_rows], inputs, measured)

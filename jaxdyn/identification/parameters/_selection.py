@@ -52,12 +52,27 @@ _PARTS = {
     "resistance": ("ohm", 0.0, 1.0),
     "inductance": ("H", 0.0, 0.01),
     "gear": ("", -np.inf, 1.0),
+    "rotor_inertia": ("kg m^2", 0.0, 1e-4),
+    "back_emf": ("V s/rad", 0.0, 0.1),
+    "viscous": ("N m s/rad", 0.0, 1e-3),
+    "efficiency": ("", 0.0, 1.0),
+    "reverse_efficiency": ("", 0.0, 1.0),
+    "coulomb": ("N m", 0.0, 0.01),
+    "static": ("N m", 0.0, 0.01),
+    "winding_capacity": ("J/K", 1e-9, 100.0),
+    "housing_capacity": ("J/K", 1e-9, 100.0),
+    "winding_resistance": ("K/W", 1e-9, 1.0),
+    "housing_resistance": ("K/W", 1e-9, 1.0),
+    "ambient": ("degC", -np.inf, 10.0),
+    "resistance_coefficient": ("1/K", -np.inf, 1e-3),
+    "constant_coefficient": ("1/K", -np.inf, 1e-3),
 }
-_PATH = re.compile(r"(?P<what>\w+)(\[(?P<name>[^\]]*)\])?(\.(?P<field>\w+)(\[(?P<entry>[^\]]*)\])?)?")
+_PATH = re.compile(r"(?P<what>\w+)(\[(?P<name>[^\]]*)\])?(\.(?P<field>\w+(\.\w+)*)(\[(?P<entry>[^\]]*)\])?)?")
 _FORMS = (
     "links[NAME].inertial, .mass, .com or .inertia; joints[NAME].damping, .friction, .friction_velocity, .armature, "
     ".stiffness, .rest, .translation, .rotation or .axis; frames[NAME].translation or .rotation; mimic[NAME].ratio or "
-    ".offset; gravity; gravity.direction; parts[CLASS or number].FIELD[JOINT]. Names may hold * and ?"
+    ".offset; gravity; gravity.direction; parts[CLASS or number].FIELD[JOINT], where FIELD may be a path a.b. "
+    "Names may hold * and ?"
 )
 
 
@@ -104,7 +119,8 @@ def select(*items: "Selection | str | Callable[[System], Array]") -> Selection:
     * `joints[arm_1].damping`: one joint's damping; also `.friction`, `.friction_velocity`, `.armature`, `.stiffness`,
       `.rest`, `.axis`, and `.translation` and `.rotation` of the joint's frame in its parent link
     * `frames[..].translation`, `.rotation`; `mimic[..].ratio`, `.offset`; `gravity`, `gravity.direction`
-    * `parts[JointFriction].stribeck`: a field of the part of that class; `parts[0].gain[arm_*]`: some of its entries
+    * `parts[JointFriction].stribeck`: a field of the part of that class; `parts[0].gain[arm_*]`: some of its entries;
+      `parts[DcMotor].thermal.ambient[elbow]`: a field of a field, of the motor on one of several joints
 
     Arguments:
 
@@ -295,8 +311,9 @@ def _parts(system: System, path: str, match: re.Match[str]) -> Iterator[Abstract
         numbers = [int(name)]
     else:
         numbers = _matching_rows(labels, name, path, "part")
+    numbers = _select_by_joint(system, numbers, path, match)
     for number in numbers:
-        leaf = getattr(system.parts[number], match["field"] or "", None)
+        leaf = _find_field(system.parts[number], match["field"])
         if leaf is None and len(numbers) > 1:
             continue
         if leaf is None or not eqx.is_inexact_array(jnp.asarray(leaf)):
@@ -304,15 +321,35 @@ def _parts(system: System, path: str, match: re.Match[str]) -> Iterator[Abstract
         yield from _part_entries(system, path, match, number, jnp.asarray(leaf))
 
 
+def _find_field(part: PyTree, field: str | None) -> PyTree:
+    """The attribute at a path such as `thermal.ambient`, or None."""
+    for name in (field or "").split("."):
+        part = getattr(part, name, None)
+    return part
+
+
+def _select_by_joint(system: System, numbers: list[int], path: str, match: re.Match[str]) -> list[int]:
+    """The parts whose joint matches the entry of the path, among parts that drive one joint each."""
+    joints = [getattr(system.parts[number], "joint", None) for number in numbers]
+    if match["entry"] is None or not all(isinstance(joint, str) for joint in joints):
+        return numbers
+    return [numbers[k] for k in _matching_rows([str(joint) for joint in joints], match["entry"], path, "entry")]
+
+
 def _part_entries(system: System, path: str, match: re.Match[str], number: int, leaf: Array) -> Iterator[AbstractSlot]:
     model, field = system.model, match["field"]
+    kind, joint = type(system.parts[number]), getattr(system.parts[number], "joint", None)
+    has_joint = isinstance(joint, str)
     names = dof_labels(model) if leaf.shape == (model.nv,) else [str(k) for k in range(leaf.size)]
-    rows = range(leaf.size) if match["entry"] is None else _matching_rows(names, match["entry"], path, "entry")
-    unit, lower, scale = _PARTS.get(field, ("", -np.inf, 1.0))
-    label = f"parts[{type(system.parts[number]).__name__}].{field}"
+    takes_all = match["entry"] is None or has_joint
+    rows = range(leaf.size) if takes_all else _matching_rows(names, match["entry"], path, "entry")
+    unit, lower, scale = _PARTS.get(field.split(".")[-1], ("", -np.inf, 1.0))
+    label = f"parts[{kind.__name__}].{field}"
+    if has_joint and sum(type(part) is kind for part in system.parts) > 1:
+        label += f"[{joint}]"
     for row in rows:
         text = f"{label}[{names[row]}]" if leaf.ndim else label
-        where = LeafPath("parts", number, field)
+        where = LeafPath("parts", number, *field.split("."))
         yield entries(where, (row,), (text,), (unit,), (lower,), (scale,))
 
 

@@ -67,15 +67,15 @@ def _effort_series(log: Log, predict: Callable[[Log], ArrayLike]) -> Series:
 def _motion_series(system: System, method: OutputError, log: Log) -> Series:
     """Coordinates within the windows; displacements since the start of the window for joints with quaternions."""
     model, windows = system.model, method.windows
-    sample = tuple(np.asarray(x, model.dtype) for x in windows.cut(model, log))
-    ts, q = sample[:2]
-    residual = np.asarray(_window_residuals(method, system, sample)).transpose(0, 2, 1)[:, : ts.shape[1]]
+    sample = jax.tree.map(lambda x: np.asarray(x, model.dtype), windows.cut(model, log))
+    ts, q = sample.ts, sample.q
+    residual = np.asarray(_window_residuals(method, system, sample)).transpose(0, 2, 1)[:, : ts.shape[1], : model.nv]
     compared = slice(ts.shape[1] - residual.shape[1], None)  # measured starts have no residual
     displacement = np.asarray(_displacements(model, q))[:, compared]
     measured = q[:, compared] if model.nq == model.nv else displacement
     dt = float(log.dt)
     stride = max(1, round((windows.length if windows.stride is None else windows.stride) / dt)) * dt
-    begin = float(log.t[0]) - sample[3] + stride * np.arange(len(ts))
+    begin = float(log.t[0]) - sample.start + stride * np.arange(len(ts))
     flat = lambda x: x.reshape(-1, model.nv)
     breaks = tuple(residual.shape[1] * k for k in range(1, len(ts)))
     times = (begin[:, None] + ts[:, compared]).reshape(-1)

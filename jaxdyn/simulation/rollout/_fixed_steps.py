@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, check_count, check_positive
-from jaxdyn._types import Array, Float
+from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
 from jaxdyn.simulation.solvers import MotionTerm, check_methods, prepare_solver
@@ -24,6 +24,7 @@ def integrate_fixed_steps(
     *,
     solver: diffrax.AbstractSolver | None = None,
     adjoint: diffrax.AbstractAdjoint | None = None,
+    parts: tuple[PyTree, ...] | None = None,
 ) -> State:
     """The states after each of `num_steps` steps of length `dt`, in one `lax.scan`.
 
@@ -41,6 +42,7 @@ def integrate_fixed_steps(
     * `solver`: as for `simulate`, by default `diffrax.Tsit5()`.
     * `adjoint`: the adjoint of diffrax whose mode of differentiation is used: `diffrax.ForwardMode()` for forward mode,
       otherwise reverse mode, which stores all steps.
+    * `parts`: states of the parts at the start, as for `simulate`.
 
     Returns a `State` whose arrays have a leading axis of `num_steps + 1` rows, the first of which is the start. Raises
     `ModelError` if samples or projections would change the state between steps, or the solver cannot integrate the
@@ -70,8 +72,7 @@ def integrate_fixed_steps(
     adjoint = diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint
     solver = prepare_solver(solver, system, adjoint)
     t0, dt = (jnp.asarray(x, jnp.result_type(q0, v0)) for x in (t0, dt))
-    start = system.initial(q0, v0, t0)
-    return _integrate(system, solver, start, t0, dt, int(num_steps))
+    return _integrate(system, solver, system.initial(q0, v0, t0, parts), t0, dt, int(num_steps))
 
 
 @eqx.filter_jit  # a loop outside of a compiled function is compiled at every call

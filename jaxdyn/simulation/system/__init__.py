@@ -31,6 +31,7 @@ from jaxdyn.simulation.system._state import State as State
 from jaxdyn.simulation.system._state import pack_like as pack_like
 from jaxdyn.simulation.system._state import pack_parts as pack_parts
 from jaxdyn.simulation.system._state import to_state as to_state
+from jaxdyn.simulation.system._state import underlying_state as underlying_state
 from jaxdyn.simulation.system._state import unpack_parts as unpack_parts
 from jaxdyn.simulation.system._state import unsolved_result as unsolved_result
 from jaxdyn.simulation.system._system import System as System

@@ -76,10 +76,16 @@ class ChartedState(eqx.Module):
 
 
 def to_state(model: Model, y: PyTree) -> State:
-    """The `State` that a solver's iterate or interpolation represents."""
+    """The `State` that a solver's iterate or interpolation represents, with a tuple of states of the parts."""
+    y = underlying_state(model, y)
+    return State(y.q, y.v, unpack_parts(y.parts))
+
+
+def underlying_state(model: Model, y: PyTree) -> State:
+    """The `State` that a solver's iterate or interpolation represents, with states of parts packed as in the solver."""
     while not isinstance(y, State):
         y = y.state(model)
-    return State(y.q, y.v, unpack_parts(y.parts))
+    return y
 
 
 class PackedParts(eqx.Module):
