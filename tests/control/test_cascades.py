@@ -87,7 +87,7 @@ def test_cascade_with_saturated_current_and_voltage_follows_its_equations():
     limits = {"limit": 10.0, "voltage_limit": 9.0}
     ts = jnp.linspace(0.0, 1.5, 16)
     control = cascade(PathReference(swing), **limits)
-    path = jd.simulate(System(WHEEL, (MOTOR,)), jnp.zeros(1), jnp.zeros(1), ts, inputs=control)
+    path = jd.simulate(System(WHEEL, (MOTOR,)), jnp.zeros(1), jnp.zeros(1), ts, inputs=control, rtol=1e-10, atol=1e-10)
 
     def rate(t, x):
         u, *integrals = cascade_by_hand(x, swing_motion(t), *limits.values())
