@@ -50,7 +50,8 @@ def main():
         system, table.q[0], table.v[0], table.times[::4], inputs=table.path, parts=parts, max_steps=100_000
     )
     plot_drives(run.checked(), out, title="Double pendulum under voltages")
-    print(f"largest error {float(jnp.abs(run.q - table.q[::4]).max()):.1e} rad; {out}")
+    error = float(jnp.abs(run.q - table.q[::4]).max())
+    print(f"largest error {error:.1e} rad; {out}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Actuators with linear equations of motion."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -79,9 +79,9 @@ class LinearActuator(AbstractJointActuator):
     def __init__(
         self,
         joint: str,
-        C: ArrayLike,
-        f: ArrayLike,
-        d: ArrayLike,
+        C: ArrayLike | Sequence[Sequence[ArrayLike]],
+        f: ArrayLike | Sequence[ArrayLike],
+        d: ArrayLike | Sequence[ArrayLike],
         *,
         gear: ArrayLike = 1.0,
         mechanism: Callable[[Scalar], Scalar] | None = None,

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.integrate
 from jax.flatten_util import ravel_pytree
 
 import jaxdyn as jd
@@ -20,7 +21,7 @@ from jaxdyn.actuators import (
     SteppingMotor,
     SynchronousMotor,
 )
-from jaxdyn.simulation import Inputs, State, integrate_fixed_steps
+from jaxdyn.simulation import Inputs, State, drive_loads, integrate_fixed_steps
 from tests.actuators._kinds import FRICTIONS, JOINT, KINDS, PENDULUM
 
 Q, V = jnp.array([0.4]), jnp.array([0.6])
@@ -51,7 +52,7 @@ def _stored_energy(actuator, q, v, state, reference):
         field = -actuator.holding_torque * jnp.cos(lag) / actuator.pole_pairs
         return field + actuator.rotor_inertia * (actuator.gear * v) ** 2 / 2
     if isinstance(actuator, LinearEffort):
-        return jnp.zeros(())
+        return 0.0 * v
     if isinstance(actuator, LinearActuator):
         mass = -1 / (actuator.f[1] if actuator.f.ndim else actuator.f)
         speed = actuator.gear * v
@@ -96,6 +97,25 @@ def test_supply_is_heat_stored_and_mechanical_power(kind):
     assert abs(flow.mechanical - robot) < 1e-11 * scale
     losses = np.array([flow.copper_loss, flow.friction_loss, flow.gear_loss])
     assert (losses >= -1e-12).all()
+
+
+@pytest.mark.exhaustive
+@KIND
+def test_supplied_energy_is_heat_stored_and_mechanical_energy(kind):
+    """Over a trajectory, to the errors of integration and of Simpson's rule."""
+    actuator, u = KINDS[kind]
+    system = jd.System(PENDULUM, (actuator,), passive=False)
+    times = jnp.linspace(0.0, 0.3, 1201)
+    options = {"inputs": jnp.array([u]), "parts": (_state(actuator), None), "rtol": 1e-9, "atol": 1e-10}
+    run = jd.simulate(system, Q, V, times, max_steps=100_000, **options).checked()
+    power = drive_loads(run).power
+    integral = lambda y: scipy.integrate.simpson(np.asarray(y)[:, 0], x=np.asarray(times))
+    ends = [(run.q[k], run.v[k], jax.tree.map(lambda x, k=k: x[k], run.parts[0])) for k in (0, -1)]
+    stored = [_stored_energy(actuator, q[0], v[0], x, u) for q, v, x in ends]
+    robot = [jd.kinetic_energy(PENDULUM, q, v) + jd.potential_energy(PENDULUM, q) for q, v, _ in ends]
+    rest = integral(power.supply - power.heat) - (stored[1] - stored[0]) - (robot[1] - robot[0])
+    scale = integral(jnp.abs(power.supply) + jnp.abs(power.heat) + jnp.abs(power.mechanical))
+    assert abs(rest) < 1e-6 * scale
 
 
 @pytest.mark.slow
@@ -190,8 +210,15 @@ def test_derivatives_with_respect_to_every_number(kind):
     assert names == WITHOUT_EFFECT.get(kind, [])
 
 
-#: numbers that a mechanism, a limit far away or an ideal current control makes irrelevant
-WITHOUT_EFFECT: dict[str, list[str]] = {}
+#: numbers without effect: a gear that a mechanism replaces, a limit that is not reached, a width without losses
+WITHOUT_EFFECT = {
+    "dc_without_inductance": ["[0].width"],
+    "dc_current": ["[0].width"],
+    "hydraulic": ["[0].input_limit"],
+    "hydraulic_crank": ["[0].lever"],
+    "linear_crank": ["[0].gear", "[0].saturation_width"],
+    "linear_effort": ["[0].input_limit"],
+}
 
 
 def test_synchronous_motor_is_the_direct_current_motor_of_its_equations():
