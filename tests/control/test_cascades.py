@@ -51,11 +51,13 @@ def cascade_by_hand(x, target, limit=np.inf, voltage_limit=np.inf):
 
 def test_integral_of_a_limited_law_tends_to_the_limit_whatever_the_error():
     """In saturation zdot = -(ki z - limit) / kp, where feedforward and error have no part."""
-    kp, ki, limit, z = 2.0, 3.0, 5.0, 1.2
+    kp, ki, limit, z = jnp.array([2.0, 3.0, 5.0, 1.2])
     for error in (4.0, 40.0):
         output, rate = proportional_integral(kp, ki, jnp.array(error), z, 0.0, limit)
         assert output == limit and rate == pytest.approx(-(ki * z - limit) / kp)
-    output, rate = proportional_integral(0.0, ki, jnp.array(4.0), z, 0.5, 2.0)  # without a proportional gain
+    output, rate = proportional_integral(
+        jnp.array(0.0), ki, jnp.array(4.0), z, 0.5, jnp.array(2.0)
+    )  # without a proportional gain
     assert output == 2.0 and rate == 4.0
 
 
