@@ -24,13 +24,15 @@ def _number_or_none(x):
     return None if x is None else as_float(x)
 
 
-def proportional_integral(kp, ki, error, integral, feedforward=0.0, limit: ArrayLike | None = None):
+def proportional_integral(
+    kp: Array, ki: Array, error: Array, integral: Array, feedforward: ArrayLike = 0.0, limit: Array | None = None
+) -> tuple[Array, Array]:
     """Output of a PI law, `clip(feedforward + kp e + ki z, -limit, limit)`, and the rate of its integral z.
 
     `zdot = e - (w - clip(w)) / kp`, with w the output before the limit: while the output is limited, the integral
     follows it instead of winding up (back-calculation; Astrom and Hagglund 2006, section 3.5).
     """
-    wanted = feedforward + kp * error + ki * integral
+    wanted = jnp.asarray(feedforward) + kp * error + ki * integral
     if limit is None:
         return wanted, error
     output = jnp.clip(wanted, -limit, limit)

@@ -51,11 +51,13 @@ def cascade_by_hand(x, target, limit=np.inf, voltage_limit=np.inf):
 
 def test_integral_of_a_limited_law_tends_to_the_limit_whatever_the_error():
     """In saturation zdot = -(ki z - limit) / kp, where feedforward and error have no part."""
-    kp, ki, limit, z = 2.0, 3.0, 5.0, 1.2
+    kp, ki, limit, z = jnp.array([2.0, 3.0, 5.0, 1.2])
     for error in (4.0, 40.0):
         output, rate = proportional_integral(kp, ki, jnp.array(error), z, 0.0, limit)
         assert output == limit and rate == pytest.approx(-(ki * z - limit) / kp)
-    output, rate = proportional_integral(0.0, ki, jnp.array(4.0), z, 0.5, 2.0)  # without a proportional gain
+    output, rate = proportional_integral(
+        jnp.array(0.0), ki, jnp.array(4.0), z, 0.5, jnp.array(2.0)
+    )  # without a proportional gain
     assert output == 2.0 and rate == 4.0
 
 
@@ -87,7 +89,7 @@ def test_cascade_with_saturated_current_and_voltage_follows_its_equations():
     limits = {"limit": 10.0, "voltage_limit": 9.0}
     ts = jnp.linspace(0.0, 1.5, 16)
     control = cascade(PathReference(swing), **limits)
-    path = jd.simulate(System(WHEEL, (MOTOR,)), jnp.zeros(1), jnp.zeros(1), ts, inputs=control)
+    path = jd.simulate(System(WHEEL, (MOTOR,)), jnp.zeros(1), jnp.zeros(1), ts, inputs=control, rtol=1e-10, atol=1e-10)
 
     def rate(t, x):
         u, *integrals = cascade_by_hand(x, swing_motion(t), *limits.values())

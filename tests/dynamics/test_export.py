@@ -56,7 +56,8 @@ def test_batch_lowers():
 
 # Upper bounds of one inverse dynamics of the 7-joint arm on a GPU: each loop is a round of kernel launches a link, each
 # arithmetic operation outside of loops at most one kernel. With JAX 0.9.0 and 0.10.2 the arithmetic is the same, 704
-# operations (656 before bodies were given by their moments about the origin, for exact derivatives at zero mass); those that only move data are 549 and 366, because indexing is lowered differently.
+# operations (656 before bodies had moments about their origin, whose derivatives are exact at zero mass); operations
+# that only move data are some 550 and 370, because indexing is lowered differently.
 MOST_LOOPS = 2
 MOST_ARITHMETIC = 750
 MOVES = {"broadcast_in_dim", "concatenate", "constant", "convert", "dynamic_slice", "dynamic_update_slice", "gather"}

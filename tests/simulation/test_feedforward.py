@@ -78,11 +78,11 @@ def test_both_schemes_follow_exactly_with_a_perfect_model():
 
 @pytest.mark.slow
 def test_with_saturated_voltages_the_robot_does_not_follow_and_the_report_says_when():
-    system = System(ARM, motors(voltage_limit=8.0))
+    system = System(ARM, motors(voltage_limit=13.0))
     stored = store_nominal(system, SWING, TS)
     times = stored.saturated_times
     voltages = np.abs(stored.table[0][3])
-    np.testing.assert_array_equal(times, TS[np.any(voltages > 8.0, axis=1)])
+    np.testing.assert_array_equal(times, TS[np.any(voltages > 13.0, axis=1)])
     assert 0 < times.size < TS.size
     error, path = follow(system, stored, stored.initial_parts())
     assert error > 1e-3

@@ -1,5 +1,7 @@
 """The states of the parts of a system as one vector, with names."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,7 +16,7 @@ from jaxdyn.simulation.system._system import System
 class PartLayout(eqx.Module):
     """The order in which the states of the parts of a system form a vector; structure only."""
 
-    structure: jax.tree_util.PyTreeDef = eqx.field(static=True)
+    structure: Any = eqx.field(static=True)
     shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
     #: one per entry of the vector, such as "current.elbow"
     names: tuple[str, ...] = eqx.field(static=True)

@@ -175,7 +175,7 @@ class ModelPredictive(AbstractSampledPart):
             )
         if efforts is not None:
             self.efforts = as_function(efforts)
-        elif isinstance(d, Robot):
+        elif isinstance(d, Robot) and d.inputs is not None:
             self.efforts = _LinearEfforts(d.inputs)
         else:
             raise ModelError(

@@ -133,8 +133,9 @@ class ConstrainedRobot(AbstractConstrainedDynamics, AbstractLimitedDynamics, Abs
         """DynamicsLimits of the joints; constraint forces have none."""
         joints, effort = self.model.limits, effort_limits(self.model, self.inputs)
         effort = jnp.concatenate([effort, jnp.full(self.num_forces, jnp.inf, effort.dtype)])
-        states = [jnp.concatenate(x) for x in ((joints.lower, -joints.velocity), (joints.upper, joints.velocity))]
-        return DynamicsLimits(*states, -effort, effort)
+        lower = jnp.concatenate([joints.lower, -joints.velocity])
+        upper = jnp.concatenate([joints.upper, joints.velocity])
+        return DynamicsLimits(lower, upper, -effort, effort)
 
     def unknowns(self, t, x, u):
         return self._acceleration(self._linearise(t, x), x, u)
