@@ -181,6 +181,7 @@ def test_wrong_supports_are_refused():
         on_elastic_support(block(), K, base=BASE, equilibrium=jnp.zeros(2))
 
 
+@pytest.mark.slow
 def test_object_on_springs():
     """A plate on a fixture that yields along z and about x; its link is at the end of the joints."""
     plate = box([0.4, 0.3, 0.1], mass=4.0)

@@ -68,6 +68,7 @@ def _shapes(jaxpr: Any):
                 yield from _shapes(inner)
 
 
+@pytest.mark.slow
 def test_descent_forms_no_matrix_of_all_parameters():
     cost, z = _cost()
     count = z.size

@@ -70,6 +70,7 @@ def test_accelerations_of_driven_systems_match_the_reference():
     np.testing.assert_allclose(acceleration(lossy, at(lossy, (2.0, -1.0))), expected, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_derivatives_with_respect_to_a_gear_include_its_inertia():
     """The reflected inertia follows the leaves of the motor, in forward and in reverse mode."""
 
