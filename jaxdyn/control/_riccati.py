@@ -156,8 +156,8 @@ def continuous_riccati(
     Differentiable with respect to all arguments, by a Lyapunov equation of the closed loop. Anderson and Moore 1990,
     section 3.1.
     """
-    given = (jnp.asarray(x) for x in (a, b, q, r))
-    return _solve_riccati(_cayley_transform, _continuous_equation, *given, _continuous_gain)
+    a, b, q, r = (jnp.asarray(x) for x in (a, b, q, r))
+    return _solve_riccati(_cayley_transform, _continuous_equation, a, b, q, r, _continuous_gain)
 
 
 def discrete_riccati(
@@ -168,8 +168,8 @@ def discrete_riccati(
     `u = -K x` with `K = (R + B^T P B)^-1 B^T P A` minimises the sum of `x^T Q x + u^T R u`. Differentiable with respect
     to all arguments, by a Stein equation of the closed loop. Anderson and Moore 1990, section 2.4.
     """
-    given = (jnp.asarray(x) for x in (a, b, q, r))
-    return _solve_riccati(_identity, _discrete_equation, *given, _discrete_gain)
+    a, b, q, r = (jnp.asarray(x) for x in (a, b, q, r))
+    return _solve_riccati(_identity, _discrete_equation, a, b, q, r, _discrete_gain)
 
 
 def riccati_along(

@@ -1,7 +1,7 @@
 """Simulation of a window of a log under the measured efforts and inputs."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import diffrax
 import equinox as eqx
@@ -53,7 +53,7 @@ def check_delays(system: System, lead: float):
         if isinstance(part, Drive) and part.command is None:
             _check_delay("the Drive", part.delay, lead)
         elif _is_logged(part):
-            _check_delay("LoggedInputs", part.controller.delay, lead)
+            _check_delay("LoggedInputs", cast(Any, part).controller.delay, lead)
 
 
 def _check_delay(owner: str, delay: Array, lead: float):
@@ -95,7 +95,7 @@ def simulate_window(
 
 def _simulate_rows(full: System, windows: Windows, sample: WindowSample, q0, v0, parts) -> State:
     """The states at the times of one window."""
-    ts = sample.ts
+    ts = jnp.asarray(sample.ts)
     steps = (ts.shape[0] - 1) * windows.every * windows.substeps
     adjoint, dt = diffrax.ForwardMode(), sample.step / windows.substeps
     if not full.updates_between_steps:
@@ -110,7 +110,7 @@ def _simulate_rows(full: System, windows: Windows, sample: WindowSample, q0, v0,
 
 def _with_measured_sources(system: System, sample: WindowSample) -> System:
     """The system under the measured efforts, through its drive, and the measured inputs of its actuators."""
-    efforts = UniformPath(sample.start, sample.step, sample.efforts)
+    efforts = _path(sample, sample.efforts)
     parts, has_drive, has_source = [], False, False
     for part in system.parts:
         if isinstance(part, Drive) and part.command is None:
@@ -129,4 +129,8 @@ def _with_measured_sources(system: System, sample: WindowSample) -> System:
 def _input_path(sample: WindowSample) -> UniformPath:
     if sample.inputs is None:
         raise ModelError("the system has LoggedInputs, but a log has no inputs; give Log(..., inputs=)")
-    return UniformPath(sample.start, sample.step, sample.inputs)
+    return _path(sample, sample.inputs)
+
+
+def _path(sample: WindowSample, values: Any) -> UniformPath:
+    return UniformPath(jnp.asarray(sample.start), jnp.asarray(sample.step), jnp.asarray(values))

@@ -42,7 +42,8 @@ class MeasuredStart(AbstractStart):
     def residual(self, system, windows, sample):
         q, values = simulate_window(system, windows, sample, measured_parts=self.parts)
         rows = _coordinate_errors(system, sample.q, q)[1:].T
-        errors = [(sample.measured[name] - values[name])[None, 1:] for name in sorted(values)]
+        measured = sample.measured or {}
+        errors = [(measured[name] - values[name])[None, 1:] for name in sorted(values)]
         return jnp.concatenate([rows, *errors])
 
 

@@ -100,6 +100,7 @@ class Windows(eqx.Module):
         effort_rows = starts[:, None] + np.arange(-back, long + 1)
         steps = np.full(starts.size, dt)
         inputs = None if log.inputs is None else np.asarray(log.inputs)[effort_rows]
-        measured = {name: np.asarray(x)[compared] for name, x in (log.measured or {}).items()} or None
+        given = (log.measured or {}).items()
+        measured: dict[str, AnyArray] | None = {name: np.asarray(x)[compared] for name, x in given} or None
         ts = t[compared] - t[starts][:, None]
         return WindowSample(ts, q[compared], v[starts], -back * steps, steps, u[effort_rows], inputs, measured)

@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -114,12 +115,12 @@ class Event(eqx.Module):
         """The state after the reset, in the precision of the state before it."""
         if self.reset is None:
             return q, v, parts
-        new_parts = parts
+        reset: Callable[..., Any] = self.reset
         if self.resets_parts:
-            new_q, new_v, new_parts = self.reset(model, t, q, v, parts or ())
+            new_q, new_v, new_parts = reset(model, t, q, v, parts or ())
             new_parts = new_parts or None
         else:
-            new_q, new_v = self.reset(model, t, q, v)
+            (new_q, new_v), new_parts = reset(model, t, q, v), parts
         if jax.tree.structure(new_parts) != jax.tree.structure(parts):
             raise ModelError(
                 f"the reset of an event returns states of parts with structure {jax.tree.structure(new_parts)}; "

@@ -1,5 +1,7 @@
 """Changes of the state between the steps of a solver: samples, projections and events."""
 
+from typing import Any
+
 import diffrax
 import equinox as eqx
 import jax
@@ -127,6 +129,7 @@ class Landing(diffrax.AbstractStepSizeController):
         return eqx.tree_at(lambda c: c.controller, self, self.controller.wrap(direction))
 
     def _clip_to_instants(self, t, goal, y: Stepping):
+        part: Any
         for part, x in zip(self.system.parts, unpack_parts(y.now.parts) or (), strict=True):
             if isinstance(x, SampledState):
                 goal = jnp.minimum(goal, next_instant(part, x.start, t).astype(goal.dtype))

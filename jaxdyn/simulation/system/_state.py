@@ -99,7 +99,7 @@ class PackedParts(eqx.Module):
     #: for each part its `SampledState`, or None
     sampled: tuple[PyTree, ...]
     #: tree and shapes of the other states
-    tree: jax.tree_util.PyTreeDef = eqx.field(static=True)
+    tree: PyTree = eqx.field(static=True)
     shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
 
     def unpack(self) -> tuple[PyTree, ...]:

@@ -275,7 +275,7 @@ class System(eqx.Module):
         """Accelerations of the robot under actuators that depend on them."""
 
         def efforts(a):
-            action = self._act(model, t, state, a, (inputs, None), applied)
+            action: Any = self._act(model, t, state, a, (inputs, None), applied)
             return action.effort, action.external
 
         def accelerate(armature, effort, external):

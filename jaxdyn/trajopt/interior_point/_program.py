@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -159,7 +159,8 @@ class Program(eqx.Module):
             return of_outcome @ value - multipliers @ residual
 
         bend = jax.hessian(lambda p: of_cost @ self._cost_and_path(p))(at.at)
-        if not self.problem.dynamics.is_affine:
+        dynamics: Any = self.problem.dynamics
+        if not dynamics.is_affine:
             along = lambda dp: lagrangian(*self._unpack(at.at + dp), implicit.unknowns + implicit.sensitivity @ dp)
             return bend + jax.hessian(along)(jnp.zeros_like(at.at))
         gradient = jax.grad(lagrangian, (0, 1, 2, 3))

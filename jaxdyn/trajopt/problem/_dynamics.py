@@ -68,7 +68,7 @@ class AbstractImplicit(eqx.Module):
 
 
 class DynamicsLimits(NamedTuple):
-    """DynamicsLimits of states `(nx,)` and controls `(nu,)`, infinite where there is none."""
+    """Limits of states `(nx,)` and controls `(nu,)`, infinite where there is none."""
 
     lower_state: jax.Array
     upper_state: jax.Array
@@ -81,7 +81,7 @@ class AbstractLimitedDynamics(AbstractDynamics):
 
     @abc.abstractmethod
     def limits(self) -> DynamicsLimits:
-        """DynamicsLimits of states and controls."""
+        """Limits of states and controls."""
 
 
 class VectorField(AbstractDynamics):
