@@ -41,6 +41,7 @@ from jaxdyn.actuators._rotor_friction import AbstractRotorFriction as AbstractRo
 from jaxdyn.actuators._rotor_friction import Cogging as Cogging
 from jaxdyn.actuators._rotor_friction import LuGreFriction as LuGreFriction
 from jaxdyn.actuators._rotor_friction import StribeckFriction as StribeckFriction
+from jaxdyn.actuators._shaft import add_shaft as add_shaft
 from jaxdyn.actuators._springs import AbstractSpring as AbstractSpring
 from jaxdyn.actuators._springs import Backlash as Backlash
 from jaxdyn.actuators._springs import CubicSpring as CubicSpring

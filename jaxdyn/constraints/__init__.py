@@ -40,6 +40,7 @@ from jaxdyn.constraints.types import End as End
 from jaxdyn.constraints.types import Holonomic as Holonomic
 from jaxdyn.constraints.types import JointCoupling as JointCoupling
 from jaxdyn.constraints.types import KnifeEdge as KnifeEdge
+from jaxdyn.constraints.types import LinearCoupling as LinearCoupling
 from jaxdyn.constraints.types import OnSurface as OnSurface
 from jaxdyn.constraints.types import Pfaffian as Pfaffian
 from jaxdyn.constraints.types import PlanarClosure as PlanarClosure

@@ -54,6 +54,7 @@ def _parametrised_constraints():
     kinds["bowl"] = jc.OnSurface("bowl", kinds["bowl"].frame, bowl, kinds["bowl"].base)
     kinds["carried"] = jc.PrescribedFrame("carried", kinds["carried"].frame, Screw(jnp.array(0.8)), base)
     kinds["given"] = jc.Pfaffian("given", Wave(jnp.array(0.6)))
+    kinds["chain"] = jc.LinearCoupling("chain", "l2_joint", ("l0_joint", "l1_joint"), (0.5, -0.3), 0.1)
     kinds["gear"] = jc.JointCoupling("gear", "l1_joint", "l0_joint", (0.1, 0.5, -0.2))
     kinds["driven"] = jc.PrescribedCoordinate("driven", "l2_joint", Wave(jnp.array(0.7)))
     return tuple(kinds.values())

@@ -9,6 +9,7 @@ from jaxdyn.constraints.types._closures import RevoluteClosure as RevoluteClosur
 from jaxdyn.constraints.types._closures import WeldClosure as WeldClosure
 from jaxdyn.constraints.types._coordinates import Holonomic as Holonomic
 from jaxdyn.constraints.types._coordinates import JointCoupling as JointCoupling
+from jaxdyn.constraints.types._coordinates import LinearCoupling as LinearCoupling
 from jaxdyn.constraints.types._coordinates import OnSurface as OnSurface
 from jaxdyn.constraints.types._coordinates import Pfaffian as Pfaffian
 from jaxdyn.constraints.types._coordinates import PrescribedCoordinate as PrescribedCoordinate

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax.numpy as jnp
 
+from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_float, as_function
 from jaxdyn._types import Array, Float
 from jaxdyn.constraints.contract import AbstractHolonomic, AbstractNonholonomic, Configuration, KinematicState
@@ -30,6 +31,34 @@ class JointCoupling(AbstractHolonomic):
         for c in self.coefficients[::-1]:
             value = value * source + c
         return (x.coordinate(self.joint) - value)[None]
+
+
+class LinearCoupling(AbstractHolonomic):
+    """A joint coordinate is a linear function of others: `q_joint = offset + sum of ratio_k q_source_k`.
+
+    Couples a motor at the base to several joints over belts, chains and gear trains, `theta = A q` (see
+    `jaxdyn.actuators.add_shaft`), and the joints of a differential. All joints have one coordinate; another number of
+    ratios than of sources raises `ModelError`.
+    """
+
+    name: str = eqx.field(static=True)
+    joint: str = eqx.field(static=True)
+    sources: tuple[str, ...] = eqx.field(static=True)
+    #: one per source, in rad/rad, rad/m or m/rad
+    ratios: Float[Array, " sources"] = eqx.field(converter=as_float)
+    #: rad or m
+    offset: Float[Array, ""] = eqx.field(converter=as_float, default=0.0)
+
+    def __check_init__(self):
+        if self.ratios.shape[-1:] != (len(self.sources),):
+            raise ModelError(
+                f"{self.name}: ratios of shape {self.ratios.shape} for the {len(self.sources)} sources {self.sources}; "
+                "give one ratio for each source"
+            )
+
+    def residual(self, x: Configuration):
+        sources = jnp.stack([x.coordinate(source) for source in self.sources])
+        return (x.coordinate(self.joint) - self.offset - self.ratios @ sources)[None]
 
 
 class PrescribedCoordinate(AbstractHolonomic):
