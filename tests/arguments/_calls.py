@@ -22,9 +22,12 @@ OTHERS = {
     "common_load": "assembles models",
     "gripping_load": "assembles models",
     "on_surface": "assembles models",
+    "linearise_system": "takes a state of the system",
     "mass_matrix_of_bodies": "an inner function: its callers have checked",
     "power_flows": "takes a state of the system",
     "simulate_batch": "q0 and v0 are batches; tested apart",
+    "store_nominal": "takes a reference over time",
+    "system_lqr": "takes a state of the system",
     "tabulate_inputs": "takes a reference over time",
     "temperature_limit": "needs a motor with a temperature",
     "transmission_status": "takes a state of the system",
@@ -43,7 +46,7 @@ def robot():
 MODEL = robot()
 
 
-def _chart(y):
+def _chart(y, t=0.0):
     return jnp.concatenate([jnp.array([1.0, 0, 0, 0]), jnp.sin(y)])
 
 

@@ -106,11 +106,10 @@ def test_a_motor_from_voltage_current_and_two_encoders(exact):
 
 
 @pytest.mark.exhaustive
-def test_deviations_of_motor_parameters_over_twenty_logs(exact):
-    z = np.array([scaled_errors(fit(guess(), measure(exact, k), PATHS, whole_log()).checked()) for k in range(20)])
-    assert np.abs(z).max() < 4 and np.abs(z).mean() < 1.2
-    assert np.mean(np.abs(z) < 3) > 0.98
-    assert 0.7 < np.sqrt(np.mean(z**2)) < 1.4 and np.abs(z.mean(0)).max() < 1.0
+def test_deviations_of_motor_parameters_over_six_logs(exact):
+    z = np.array([scaled_errors(fit(guess(), measure(exact, k), PATHS, whole_log()).checked()) for k in range(6)])
+    assert np.abs(z).max() < 3.5
+    assert 0.7 < np.sqrt(np.mean(z**2)) < 1.4
 
 
 HOT = ThermalModel(
