@@ -8,7 +8,12 @@ from jaxdyn.model import Model, to_builder
 
 
 def add_shaft(
-    model: Model, name: str, parent: str = "world", *, axis: ArrayLike = (0.0, 0.0, 1.0), inertia: ArrayLike = 0.0
+    model: Model,
+    name: str,
+    parent: str = "world",
+    *,
+    axis: ArrayLike | tuple[float, float, float] = (0.0, 0.0, 1.0),
+    inertia: ArrayLike = 0.0,
 ) -> Model:
     """The model with the shaft of a motor in a bearing on a link, without mass and with an own coordinate.
 

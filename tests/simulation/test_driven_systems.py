@@ -231,7 +231,7 @@ def test_rotors_carry_energy_in_every_solver(solver):
     assert abs(path.q[-1, 0] - alone.q[-1, 0]) > 1e-3  # the rotor slows the pendulum down
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_runs_continue_from_the_states_of_parts():
     """Currents, memories and schedules of samples go on where the first run ended."""
     motor = eqx.tree_at(lambda m: m.inductance, MOTOR, jnp.array(0.02), is_leaf=lambda x: x is None)

@@ -76,7 +76,7 @@ def test_both_schemes_follow_exactly_with_a_perfect_model():
         assert path.status == 0 and error < 1e-7
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_with_saturated_voltages_the_robot_does_not_follow_and_the_report_says_when():
     system = System(ARM, motors(voltage_limit=13.0))
     stored = store_nominal(system, SWING, TS)

@@ -39,7 +39,7 @@ def test_linearised_motor_and_pendulum_have_the_matrices_of_the_equations():
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_linearised_robot_without_actuators_is_that_of_control():
     """Also on a manifold, away from equilibria: a body with a ball joint that turns."""
     builder = jd.ModelBuilder()

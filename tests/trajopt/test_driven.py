@@ -102,7 +102,7 @@ def test_voltages_of_least_cost_agree_with_equations_by_hand():
     np.testing.assert_allclose(slope, expected_slope, rtol=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_voltage_limit_binds_and_the_simulated_motion_arrives():
     """With a tight limit of the amplifier the bound is active, and `simulate` under these voltages reaches the goal."""
     motor = DcMotor(JOINT, **NUMBERS, voltage_limit=8.2)
