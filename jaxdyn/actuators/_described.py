@@ -1,4 +1,4 @@
-"""Actuators without internal dynamics: those that a model describes, and ideal efforts with limits."""
+"""Actuators without states: the actuators that a model describes, and ideal efforts with limits."""
 
 import equinox as eqx
 import jax.numpy as jnp

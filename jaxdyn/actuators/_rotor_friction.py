@@ -10,7 +10,7 @@ from jaxdyn._types import Array, Float, PyTree
 
 
 class AbstractRotorFriction(eqx.Module):
-    """Contract of the friction of a rotor, with or without a state z; torques and velocities are those of the rotor."""
+    """Contract of the friction of a rotor, with or without a state z; torque and velocity refer to the rotor."""
 
     @abc.abstractmethod
     def initial(self, dtype) -> PyTree:

@@ -26,7 +26,7 @@ class Stage(eqx.Module):
     with strands of stiffness k is a stage with `N = r_2 / r_1` and `c = 2 k r_2^2`.
 
     Fields are leaves; None is structure. A stage whose two inertias are None, behind the first one, has a shaft
-    without inertia, which is eliminated: its spring acts in series with that of the preceding stage.
+    without inertia, which is eliminated: its spring and the spring of the preceding stage act in series.
 
     ```python
     from jaxdyn.actuators import Backlash, CubicSpring, Stage

@@ -17,8 +17,8 @@ class TransmissionSprings(AbstractActuator):
     Only the torque T_K of the last stage acts on the links.
 
     The inertias of the shafts belong to the part as well: `mount(model)` is the model whose armatures include them, as
-    functions of the leaves of the stages, and a `System` moves the mounted model. The state is that of the hysteresis;
-    a transmission without hysteresis has none. The part has no inputs: a motor on the input shaft has them.
+    functions of the leaves of the stages, and a `System` moves the mounted model. The state is the state of the
+    hysteresis; a transmission without hysteresis has none. The part has no inputs: a motor on the input shaft has them.
     """
 
     #: name of the joint

@@ -133,7 +133,7 @@ class CascadeMemory(eqx.Module):
     integral: Array
     #: reference of the current loop, held between samples of the servo, A; None if it has the same rate
     held: Array | None = None
-    #: samples since that of the servo
+    #: number of samples since the last sample of the servo
     count: Array | None = None
 
 

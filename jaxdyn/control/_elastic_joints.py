@@ -66,8 +66,8 @@ class ElasticJointPD(eqx.Module):
 
     u is the torque on the motor shaft. y is the measured position: with `motor_side`, `y = theta / N` and
     `y_d = theta_d / N`, the motor angle that holds the desired position under the torque `tau_d = M a_d + h` of the
-    reference; with `joint_side`, `y = q` and `y_d = q_d`. A torque sensor measures tau; its rate is that of the springs
-    along the motion.
+    reference; with `joint_side`, `y = q` and `y_d = q_d`. A torque sensor measures tau; its rate is the rate of the
+    spring torques along the motion.
 
     Motor-side feedback at a constant reference is asymptotically stable for `Kd > 0` and a large enough Kp (Tomei
     1991). Joint-side feedback without torque feedback and damping is unstable for every `Kd > 0`: the sensor is not
@@ -122,7 +122,7 @@ class ElasticJointPD(eqx.Module):
         (desired, tau_d), (desired_rate, _) = jax.jvp(self._desired, (t,), (jnp.ones_like(t),))
         measured = [self.measurement(self.model, part, q, v) for part in self.transmissions]
         position, velocity = (jnp.stack(x) for x in zip(*measured, strict=True))
-        # the rate of the torque of the springs: the rate of that of the dampers depends on accelerations
+        # spring torques alone: the rate of the damper torques depends on accelerations
         tau, tau_rate = jax.jvp(self._spring_torques, (q,), (configuration_velocity(self.model, q, v),))
         u = tau_d + self.kp * (desired - position) + self.kd * (desired_rate - velocity)
         u = u + self.torque_gain * (tau_d - tau) - self.torque_rate_gain * tau_rate

@@ -1,5 +1,6 @@
 """The states of the parts of a system as one vector, with names."""
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -10,6 +11,7 @@ from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.dynamics import AbstractActuator, AbstractRatedActuator
 from jaxdyn.simulation.system._controllers import Inputs, SampledInputs
+from jaxdyn.simulation.system._state import unravel
 from jaxdyn.simulation.system._system import System
 
 
@@ -34,12 +36,7 @@ class PartLayout(eqx.Module):
 
     def unflatten(self, x: Float[Array, " n"]) -> tuple[PyTree, ...] | None:
         """The states of the parts from their vector."""
-        leaves, used = [], 0
-        for shape in self.shapes:
-            size = _size(shape)
-            leaves.append(x[used : used + size].reshape(shape))
-            used += size
-        return jax.tree.unflatten(self.structure, leaves)
+        return unravel(x, self.structure, self.shapes)
 
 
 def part_layout(system: System, user: str) -> PartLayout:
@@ -56,7 +53,7 @@ def part_layout(system: System, user: str) -> PartLayout:
     for label, state in zip(part_labels(system), parts or (), strict=True):
         for path, leaf in jax.tree_util.tree_flatten_with_path(state)[0]:
             name = ".".join([_key_name(key) for key in path] + [label])
-            names += [name] if leaf.shape == () else [f"{name}.{k}" for k in range(_size(leaf.shape))]
+            names += [name] if leaf.shape == () else [f"{name}.{k}" for k in range(math.prod(leaf.shape))]
     shapes = tuple(leaf.shape for leaf in jax.tree.leaves(parts))
     return PartLayout(jax.tree.structure(parts), shapes, tuple(names), len(parts or ()))
 
@@ -119,13 +116,6 @@ def has_free_inputs(system: System) -> bool:
 
 def _negative(tree: PyTree) -> PyTree:
     return jax.tree.map(jnp.negative, tree)
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size
 
 
 def _key_name(key) -> str:
