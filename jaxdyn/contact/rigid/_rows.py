@@ -99,7 +99,7 @@ def contact_dynamics(
     """The dynamics at a state under efforts and wrenches, in terms of contact forces."""
     at = contact_kinematics(model, contacts, t, q, v)
     kkt = factorise_bilateral(model, constraints, at.kinematics, q, tolerance)
-    target = -acceleration_bias(model, constraints, at.kinematics)
+    target = -acceleration_bias(model, constraints, at.kinematics) if constraints else jnp.zeros(0, q.dtype)
     free = kkt.solve(effort - bias_forces(model, q, v, external), target)[0]
     spread, delassus = reflect_inertia(kkt, at.jacobian)
     bias = at.jacobian @ free + acceleration_bias(model, (ContactRows(contacts),), at.kinematics)
@@ -108,6 +108,8 @@ def contact_dynamics(
 
 def factorise_bilateral(model: Model, constraints: Constraints, x: ConstraintKinematics, q, tolerance) -> KKT:
     """The KKT matrix of the constraints of the mechanism."""
+    if not constraints:
+        return KKT.factorise(mass_matrix(model, q), jnp.zeros((0, model.nv), q.dtype))
     return KKT.factorise(mass_matrix(model, q), linearise_constraints(model, constraints, x)[0], tolerance)
 
 

@@ -1,6 +1,7 @@
 """The modes that a simulation carries from step to step, their record, and the search for the end of a mode."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -86,62 +87,100 @@ class GuardRoots(eqx.Module):
     slope: Float[Array, ""]
 
 
+class _Search(NamedTuple):
+    """The state of the search for a root: samples first, then a bracket."""
+
+    k: Array
+    #: guards at the samples
+    values: Array
+    lo: Array
+    hi: Array
+    f_lo: Array
+    f_hi: Array
+    #: guards at `hi`
+    at_hi: Array
+
+
 def find_guard_roots(guards: Callable[[Array], Array], t0, t1) -> GuardRoots:
     """The first root of any guard in `(t0, t1]`, differentiable with respect to everything that the guards depend on.
 
     Guards are positive within a mode. At the start of a step one may be zero, up to rounding, because its switch has
     just happened; it counts as positive there. All guards are sampled at the ends of `_INTERVALS` intervals, and at the
-    minima of parabolas through three samples.
+    minima of parabolas through three samples; the first root is bracketed by the Illinois method on the least guard. Samples and
+    bracket share one loop, so that the equations of motion are compiled once.
     """
+    frozen = lambda t: jax.lax.stop_gradient(guards(t))
+    count = jax.eval_shape(guards, t1).shape[0]
     times = t0 + (t1 - t0) * jnp.linspace(0, 1, _INTERVALS + 1, dtype=t1.dtype)
-    values = jax.lax.stop_gradient(jax.vmap(guards)(times))
-    values = values.at[0].set(jnp.maximum(values[0], jnp.finfo(values.dtype).tiny))
+    tiny = jnp.finfo(t1.dtype).tiny
+    sampled = _INTERVALS + 1
+
+    def advance(s: _Search) -> _Search:
+        is_sample = s.k < sampled
+        secant = s.hi - s.f_hi * (s.hi - s.lo) / jnp.where(s.f_hi == s.f_lo, 1, s.f_hi - s.f_lo)
+        inside = (secant > s.lo) & (secant < s.hi)
+        # the first point after the samples is the end of the bracket itself
+        mid = jnp.where(s.k == sampled, s.hi, jnp.where(inside, secant, (s.lo + s.hi) / 2))
+        t = jnp.where(is_sample, times[jnp.minimum(s.k, _INTERVALS)], mid)
+        g = frozen(t)
+        values = jnp.where(is_sample & (jnp.arange(sampled) == s.k)[:, None], g, s.values)
+        bracket = _first_bracket(times, values, tiny)
+        f = jnp.min(jnp.where(bracket.joins, g, jnp.inf))
+        above = f > 0
+        return _Search(
+            s.k + 1,
+            values,
+            jnp.where(is_sample, bracket.start, jnp.where(above, mid, s.lo)),
+            jnp.where(is_sample, bracket.end, jnp.where(above, s.hi, mid)),
+            jnp.where(is_sample, bracket.value, jnp.where(above, f, s.f_lo / 2)),
+            jnp.where(is_sample, -1, jnp.where(above, s.f_hi / 2, f)).astype(t.dtype),
+            jnp.where(above | is_sample, s.at_hi, g),
+        )
+
+    def goes_on(s: _Search):
+        is_found = _first_bracket(times, s.values, tiny).is_found
+        is_wide = s.hi - s.lo > time_tolerance(t1) / 1024
+        is_lost = (s.k > sampled) & (s.f_hi > 0)  # the parabola dips below zero, the guard does not
+        return (s.k < sampled) | (is_found & is_wide & ~is_lost & (s.k < sampled + _BISECTIONS))
+
+    values = jnp.ones((sampled, count), t1.dtype)
+    start = _Search(jnp.asarray(0), values, t0, t1, jnp.ones_like(t1), jnp.ones_like(t1), values[0])
+    s = jax.lax.stop_gradient(jax.lax.while_loop(goes_on, advance, jax.lax.stop_gradient(start)))
+    bracket = _first_bracket(times, s.values, tiny)
+    is_found = bracket.is_found & (s.f_hi <= 0)
+    near = time_tolerance(t1)
+    root = jnp.where(is_found, s.hi, jnp.inf)
+    falling = (s.values[-1] - s.values[-2]) / jnp.maximum(times[-1] - times[-2], tiny)
+    ends = (falling < 0) & (jnp.abs(s.values[-1]) <= -4 * near * falling)
+    is_at_end = jnp.any(ends) | (is_found & (root >= t1 - near))
+    k = jnp.where(is_found, jnp.argmin(jnp.where(bracket.joins, s.at_hi, jnp.inf)), jnp.argmax(ends))
+    guess = jnp.where(is_found, s.hi, t1)
+    time = jnp.where(is_found | is_at_end, differentiable_root(lambda t: guards(t)[k], guess), jnp.inf)
+    fired = (ends | (jnp.arange(count) == k)) & is_at_end
+    return GuardRoots(time, fired.astype(t1.dtype), jnp.minimum(falling[k], 0))
+
+
+class _Bracket(NamedTuple):
+    """The first interval in which a guard becomes zero, and the guards that do so in it."""
+
+    is_found: Array
+    start: Array
+    end: Array
+    #: the least of these guards at the start
+    value: Array
+    joins: Array
+
+
+def _first_bracket(times, values, tiny) -> _Bracket:
+    values = values.at[0].set(jnp.maximum(values[0], tiny))
     low, where = _lowest(times, values)
     falls = (values[:-1] > 0) & (values[1:] <= 0)  # intervals by guards
     dips = (values[:-1] > 0) & (values[1:] > 0) & (low < 0)
     crosses = jnp.any(falls | dips, axis=1)
-    is_found = jnp.any(crosses)
     i = jnp.argmax(crosses)
     joins = (falls | dips)[i]
     end = jnp.min(jnp.where(dips[i], where[i], times[i + 1]))
-
-    def locate():
-        lowest = lambda t: jnp.min(jnp.where(joins, jax.lax.stop_gradient(guards(t)), jnp.inf))
-
-        def halve(_, bracket):
-            lo, hi, f_lo, f_hi = bracket
-            secant = hi - f_hi * (hi - lo) / jnp.where(f_hi == f_lo, 1, f_hi - f_lo)
-            is_inside = (secant > lo) & (secant < hi)
-            mid = jnp.where(is_inside, secant, (lo + hi) / 2)
-            f = lowest(mid)
-            # Illinois: halve the value of an end that stays
-            above = f > 0
-            new_lo, new_hi = jnp.where(above, mid, lo), jnp.where(above, hi, mid)
-            return new_lo, new_hi, jnp.where(above, f, f_lo / 2), jnp.where(above, f_hi / 2, f)
-
-        f_lo = jnp.maximum(lowest(times[i]), jnp.finfo(times.dtype).tiny)
-        f_end = lowest(end)
-        lo, hi, *_ = jax.lax.fori_loop(0, _BISECTIONS, halve, (times[i], end, f_lo, f_end))
-        return jnp.where(f_end <= 0, hi, jnp.inf)
-
-    near = time_tolerance(t1)
-    root = jax.lax.cond(is_found, locate, lambda: jnp.full_like(t1, jnp.inf))
-    falling = (values[-1] - values[-2]) / jnp.maximum(times[-1] - times[-2], jnp.finfo(t1.dtype).tiny)
-    ends = (falling < 0) & (jnp.abs(values[-1]) <= -4 * near * falling)
-    is_at_end = jnp.any(ends) | (root >= t1 - near) & is_found & jnp.isfinite(root)
-    k = jnp.where(is_found, _first_guard(guards, root, t1, joins), jnp.argmax(ends))
-    guess = jnp.where(jnp.isfinite(root), root, t1)
-    g = lambda t: guards(t)[k]
-    time = jnp.where(jnp.isfinite(root) | is_at_end, differentiable_root(g, jax.lax.stop_gradient(guess)), jnp.inf)
-    fired = ends | ((root >= t1 - near) & joins & (values[-1] <= -4 * near * falling))
-    fired = (fired | (jnp.arange(values.shape[1]) == k)) & is_at_end
-    slope = jnp.where(falling[k] < 0, falling[k], 0)
-    return GuardRoots(time, fired.astype(t1.dtype), slope)
-
-
-def _first_guard(guards, root, t1, joins):
-    at = jax.lax.stop_gradient(guards(jnp.where(jnp.isfinite(root), root, t1)))
-    return jnp.argmin(jnp.where(joins, jnp.abs(at), jnp.inf))
+    return _Bracket(jnp.any(crosses), times[i], end, jnp.min(jnp.where(joins, values[i], jnp.inf)), joins)
 
 
 def _lowest(times, values):
