@@ -2,6 +2,13 @@
 
 from jaxdyn.contact.contract import AbstractGap as AbstractGap
 from jaxdyn.contact.contract import Touch as Touch
+from jaxdyn.contact.coordinates import CoordinateKinematics as CoordinateKinematics
+from jaxdyn.contact.coordinates import FunctionalConstraint as FunctionalConstraint
+from jaxdyn.contact.coordinates import FunctionalCoordinates as FunctionalCoordinates
+from jaxdyn.contact.coordinates import ProjectedDynamics as ProjectedDynamics
+from jaxdyn.contact.coordinates import peg_coordinates as peg_coordinates
+from jaxdyn.contact.coordinates import pose_coordinates as pose_coordinates
+from jaxdyn.contact.coordinates import projected_dynamics as projected_dynamics
 from jaxdyn.contact.geometry import AbstractShape as AbstractShape
 from jaxdyn.contact.geometry import AbstractSurface as AbstractSurface
 from jaxdyn.contact.geometry import Capsule as Capsule
