@@ -2,17 +2,6 @@
 
 from jaxdyn.contact.contract import AbstractGap as AbstractGap
 from jaxdyn.contact.contract import Touch as Touch
-from jaxdyn.contact.laws import AbstractRestitution as AbstractRestitution
-from jaxdyn.contact.laws import Coulomb as Coulomb
-from jaxdyn.contact.laws import Newton as Newton
-from jaxdyn.contact.laws import Poisson as Poisson
-from jaxdyn.contact.laws import Stronge as Stronge
-from jaxdyn.contact.rigid import AbstractImpactSequence as AbstractImpactSequence
-from jaxdyn.contact.rigid import AllAtOnce as AllAtOnce
-from jaxdyn.contact.rigid import Contact as Contact
-from jaxdyn.contact.rigid import ContactMotion as ContactMotion
-from jaxdyn.contact.rigid import Modes as Modes
-from jaxdyn.contact.rigid import OneAfterAnother as OneAfterAnother
 from jaxdyn.contact.coordinates import CoordinateKinematics as CoordinateKinematics
 from jaxdyn.contact.coordinates import FunctionalConstraint as FunctionalConstraint
 from jaxdyn.contact.coordinates import FunctionalCoordinates as FunctionalCoordinates
@@ -34,3 +23,14 @@ from jaxdyn.contact.geometry import Point as Point
 from jaxdyn.contact.geometry import Sphere as Sphere
 from jaxdyn.contact.geometry import box_corners as box_corners
 from jaxdyn.contact.geometry import capsule_ends as capsule_ends
+from jaxdyn.contact.laws import AbstractRestitution as AbstractRestitution
+from jaxdyn.contact.laws import Coulomb as Coulomb
+from jaxdyn.contact.laws import Newton as Newton
+from jaxdyn.contact.laws import Poisson as Poisson
+from jaxdyn.contact.laws import Stronge as Stronge
+from jaxdyn.contact.rigid import AbstractImpactSequence as AbstractImpactSequence
+from jaxdyn.contact.rigid import AllAtOnce as AllAtOnce
+from jaxdyn.contact.rigid import Contact as Contact
+from jaxdyn.contact.rigid import ContactMotion as ContactMotion
+from jaxdyn.contact.rigid import Modes as Modes
+from jaxdyn.contact.rigid import OneAfterAnother as OneAfterAnother

@@ -62,6 +62,9 @@ class ConstraintKinematics(NamedTuple):
     v: Float[Array, " nv"]
     #: motion subspace of each degree of freedom about the world's origin, `(full_nv, 6)`
     subspace: Float[Array, "full_nv 6"]
+    #: (angular, linear) velocities of the links, and their rates for a = 0, about the world's origin, `(links, 6)`
+    twist: Float[Array, "links 6"]
+    twist_rate: Float[Array, "links 6"]
 
 
 def constraint_kinematics(model: Model, t, q, v) -> ConstraintKinematics:
@@ -69,7 +72,8 @@ def constraint_kinematics(model: Model, t, q, v) -> ConstraintKinematics:
     t = jnp.asarray(t, q.dtype)
     s = body_states(model, q, v)
     r, p = link_poses(model, s.rotation, s.translation)
-    (w, v0), (dw, a0) = _link_twists(model, s.velocity), _link_twists(model, s.acceleration)
+    twist, twist_rate = (expand_to_links(model.topology, x) for x in (s.velocity, s.acceleration))
+    (w, v0), (dw, a0) = ((x[:, :3], x[:, 3:]) for x in (twist, twist_rate))
     dp = v0 + jnp.cross(w, p)
     ddp = a0 + jnp.cross(dw, p) + jnp.cross(w, dp)
     dr = _rotation_rates(w, r)
@@ -77,13 +81,7 @@ def constraint_kinematics(model: Model, t, q, v) -> ConstraintKinematics:
     dq, ddq = jax.jvp(lambda x: configuration_velocity(model, x, v), (q,), (configuration_velocity(model, q, v),))
     one = jnp.ones_like(t)
     expansion = _Expansion((t, q, r, p), (one, dq, dr, dp), (jnp.zeros_like(t), ddq, ddr, ddp))
-    return ConstraintKinematics(expansion, v, s.subspace)
-
-
-def _link_twists(model: Model, x):
-    """Angular and linear halves, for all links, of the six-vectors of the bodies."""
-    x = expand_to_links(model.topology, x)
-    return x[:, :3], x[:, 3:]
+    return ConstraintKinematics(expansion, v, s.subspace, twist, twist_rate)
 
 
 def _rotation_rates(w, r):
@@ -201,11 +199,16 @@ def linearise_constraints(model: Model, constraints: Constraints, x: ConstraintK
 
 def _project_onto_joints(model: Model, p, moment, force, subspace):
     """Generalised forces, one row each, of rows of wrenches on the links in world axes at the links' origins."""
-    t = model.topology
-    member = np.equal.outer(np.array(t.body_of_link, int), np.arange(len(t.bodies)))  # links by bodies
-    carries = member @ t.body_ancestors[t.dof_body].T  # links by degrees of freedom
+    carries = moving_coordinates(model)
     wrench = jnp.concatenate([moment + jnp.cross(p, force), force], axis=-1)
     return jnp.einsum("lk,rli,ki->rk", jnp.asarray(carries, p.dtype), wrench, subspace)
+
+
+def moving_coordinates(model: Model) -> np.ndarray:
+    """Which degrees of freedom move which links, `(links, full_nv)`."""
+    t = model.topology
+    member = np.equal.outer(np.array(t.body_of_link, int), np.arange(len(t.bodies)))  # links by bodies
+    return member @ t.body_ancestors[t.dof_body].T
 
 
 def constraint_wrenches(model: Model, constraints: Constraints, x: ConstraintKinematics, multipliers):

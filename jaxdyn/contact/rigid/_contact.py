@@ -56,6 +56,11 @@ class Contact(eqx.Module):
             return (1, 1) if rolling else (1,)
         return (2, *([2] if rolling else []), *([1] if spinning else []))
 
+    @property
+    def angular(self) -> tuple[bool, ...]:
+        """Whether the groups of friction concern relative angular velocities."""
+        return (False, *[True] * (len(self.dimensions) - 1)) if self.dimensions else ()
+
     def groups(self, x: Configuration, touch: Touch) -> tuple[FrictionGroup, ...]:
         """The rows of friction at a configuration."""
         if self.friction is None:

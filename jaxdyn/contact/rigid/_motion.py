@@ -229,6 +229,7 @@ class ContactMotion(AbstractModalMotion):
             candidates,
             trial._directions(dynamics),
             dynamics,
+            opened * modes.closed,
             _margin(q.dtype),
         )
         kinds = SwitchFailure

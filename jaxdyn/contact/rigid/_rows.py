@@ -12,28 +12,39 @@ constrained robot, and w the rate of c without contact forces.
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from jaxdyn._types import Array, Float
-from jaxdyn.constraints.contract import AbstractConstraint, AbstractNonholonomic, Configuration, KinematicState
+from jaxdyn.constraints.contract import (
+    AbstractConstraint,
+    AbstractNonholonomic,
+    Configuration,
+    KinematicState,
+    carrying_link,
+)
 from jaxdyn.constraints.evaluation import (
     KKT,
     ConstraintKinematics,
     acceleration_bias,
     constraint_kinematics,
     linearise_constraints,
+    moving_coordinates,
 )
 from jaxdyn.contact.rigid._contact import Contact
 from jaxdyn.contact.rigid._layout import map_contacts
 from jaxdyn.dynamics import bias_forces, mass_matrix
+from jaxdyn.kinematics import forward_kinematics
 from jaxdyn.model import Model
+from jaxdyn.recursion import reduce_columns
 
 Constraints = tuple[AbstractConstraint, ...]
 
 
 class ContactRows(AbstractNonholonomic):
-    """The rows of all contacts as one nonholonomic constraint."""
+    """The rows of all contacts as one nonholonomic constraint, whose multipliers are the contact forces."""
 
     contacts: tuple[Contact, ...]
     name: str = eqx.field(static=True, default="contacts")
@@ -50,33 +61,80 @@ class ContactKinematics(NamedTuple):
     #: c, in the order of the layout
     rate: Float[Array, " rows"]
     jacobian: Float[Array, "rows nv"]
+    #: the rate of c for a = 0
+    rate_bias: Float[Array, " rows"]
     #: for each group its basis `(dimension, 3)`
     basis: tuple[Array, ...]
 
 
+@eqx.filter_jit
 def contact_kinematics(model: Model, contacts: tuple[Contact, ...], t, q, v) -> ContactKinematics:
-    """Evaluates all contacts at a state."""
+    """Evaluates all contacts at a state.
+
+    Each row is `c = e . (v_1 - v_2)(P)`, the velocity of the first body relative to the second at the point of contact
+    P along a direction e of its own, or `c = e . (w_1 - w_2)`. With `v(P) = v_0 + w x P` about the world's origin,
+
+        c' = e' . v(P) + e . (v_0' + w' x P + w x P')
+
+    where P' and e' are derivatives of the gap's measure along the motion.
+    """
     x = constraint_kinematics(model, t, q, v)
-    gap, basis = _geometry(model, contacts, x)
-    jacobian, drift = linearise_constraints(model, (ContactRows(contacts),), x)
-    return ContactKinematics(x, gap, jacobian @ v - drift, jacobian, basis)
+    point, tangent, _ = x.expansion
+    (gap, rows, basis), (_, moving, _) = jax.jvp(
+        lambda *y: _geometry(contacts, Configuration(model, *y)), point, tangent
+    )
+    (e, p), (de, dp) = rows, moving
+    carries = np.concatenate([moving_coordinates(model), np.zeros((1, x.subspace.shape[0]))])
+    first, second, angular = _row_bodies(model, contacts)
+    is_angular = jnp.asarray(angular[:, None])
+    relative = lambda twists: (lambda z: z[first] - z[second])(jnp.concatenate([twists, jnp.zeros((1, 6), q.dtype)]))
+    (w, v0), (dw, a0) = ((z[:, :3], z[:, 3:]) for z in (relative(x.twist), relative(x.twist_rate)))
+    velocity = jnp.where(is_angular, w, v0 + jnp.cross(w, p))
+    change = jnp.where(is_angular, dw, a0 + jnp.cross(dw, p) + jnp.cross(w, dp))
+    wrench = jnp.where(is_angular, jnp.concatenate([e, 0 * e], 1), jnp.concatenate([jnp.cross(p, e), e], 1))
+    jacobian = reduce_columns(model, jnp.asarray(carries[first] - carries[second], q.dtype) * (wrench @ x.subspace.T))
+    return ContactKinematics(x, gap, jnp.sum(e * velocity, 1), jacobian, jnp.sum(de * velocity + e * change, 1), basis)
 
 
+@eqx.filter_jit
 def contact_gaps(model: Model, contacts: tuple[Contact, ...], t, q, v) -> Float[Array, " contacts"]:
     """The gaps alone."""
-    return _geometry(model, contacts, constraint_kinematics(model, t, q, v))[0]
+    poses = forward_kinematics(model, q)
+    configuration = Configuration(model, jnp.asarray(t, q.dtype), q, poses.rotation, poses.translation)
+    return _geometry(contacts, configuration)[0]
 
 
-def _geometry(model: Model, contacts: tuple[Contact, ...], x: ConstraintKinematics):
-    configuration = Configuration(model, *x.expansion.value)
+def _geometry(contacts: tuple[Contact, ...], x: Configuration):
+    """Gaps; directions and points of all rows; bases of all groups."""
 
     def measure(contact: Contact):
-        touch = contact.gap.measure(configuration)
-        return touch.gap, tuple(group.basis for group in contact.groups(configuration, touch))
+        touch = contact.gap.measure(x)
+        basis = tuple(group.basis for group in contact.groups(x, touch))
+        directions = jnp.concatenate([touch.normal[None], *basis])
+        return touch.gap, directions, jnp.broadcast_to(touch.point, directions.shape), basis
 
-    values = map_contacts(measure, contacts)
-    gaps = jnp.stack([jnp.asarray(gap, x.v.dtype) for gap, _ in values])
-    return gaps, tuple(basis for _, groups in values for basis in groups)
+    gap, directions, points, basis = zip(*map_contacts(measure, contacts), strict=True)
+    as_number = lambda z: jnp.asarray(z, x.q.dtype)
+    rows = as_number(jnp.concatenate(directions)), as_number(jnp.concatenate(points))
+    return as_number(jnp.stack(gap)), rows, tuple(as_number(e) for own in basis for e in own)
+
+
+def _row_bodies(model: Model, contacts: tuple[Contact, ...]):
+    """For each row the links of the first and of the second body, -1 for the world, and whether it is angular."""
+    first, second, angular = [], [], []
+    for contact in contacts:
+        kinds = [
+            False,
+            *(kind for size, kind in zip(contact.dimensions, contact.angular, strict=True) for _ in range(size)),
+        ]
+        links = [
+            -1 if end.link == "world" else carrying_link(model, end.link)
+            for end in (contact.gap.first, contact.gap.second)
+        ]
+        first += [links[0]] * len(kinds)
+        second += [links[1]] * len(kinds)
+        angular += kinds
+    return np.array(first, int), np.array(second, int), np.array(angular, bool)
 
 
 class ContactDynamics(NamedTuple):
@@ -93,6 +151,7 @@ class ContactDynamics(NamedTuple):
     bias: Float[Array, " rows"]
 
 
+@eqx.filter_jit
 def contact_dynamics(
     model: Model, contacts: tuple[Contact, ...], constraints: Constraints, t, q, v, effort, external, tolerance=None
 ) -> ContactDynamics:
@@ -102,7 +161,7 @@ def contact_dynamics(
     target = -acceleration_bias(model, constraints, at.kinematics) if constraints else jnp.zeros(0, q.dtype)
     free = kkt.solve(effort - bias_forces(model, q, v, external), target)[0]
     spread, delassus = reflect_inertia(kkt, at.jacobian)
-    bias = at.jacobian @ free + acceleration_bias(model, (ContactRows(contacts),), at.kinematics)
+    bias = at.jacobian @ free + at.rate_bias
     return ContactDynamics(at, free, spread, delassus, bias)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._numerics import safe_norm
+from jaxdyn._numerics import pseudo_inverse, safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.contact.laws import AbstractRestitution
 
@@ -69,6 +69,7 @@ def spatial_impact(law: AbstractRestitution, e, static, kinetic, delassus, rate)
     on_straight = straight(last, _straight_end(law, e, cn, compressed, last, gain))
     ends = (nodes.p >= compressed.p) & (margin(nodes) >= 0)
     end = _locate(nodes, ends, margin, step, last, on_straight)
+    end = jax.tree.map(lambda x, y: jnp.where(e > 0, x, y), end, compressed)
     return jnp.concatenate([end.p[None], end.tangential])
 
 
@@ -126,12 +127,10 @@ def _straight_end(law, e, cn, compressed: _Path, last: _Path, gain):
 def _friction_at_rest(delassus, static, kinetic) -> Float[Array, "2"]:
     """Friction for a unit of the normal impulse at a contact without slip: it sticks, or slides away from rest."""
     tangential, coupling = delassus[1:, 1:], delassus[1:, 0]
-    determinant = tangential[0, 0] * tangential[1, 1] - tangential[0, 1] * tangential[1, 0]
-    is_regular = determinant > 0
-    adjugate = jnp.array([[tangential[1, 1], -tangential[0, 1]], [-tangential[1, 0], tangential[0, 0]]])
-    sticking = -adjugate @ coupling / jnp.where(is_regular, determinant, 1)
+    tolerance = jnp.asarray(jnp.finfo(coupling.dtype).eps ** 0.7, coupling.dtype)
+    sticking = -pseudo_inverse(tangential, tolerance)[0] @ coupling  # a planar robot has no motion across its plane
     force = safe_norm(sticking)
-    slips = is_regular & (force > static)
+    slips = force > static
     # slip along d with coupling - mu tangential d = k d, k > 0: the direction to which all slips converge
     unit = lambda x: x / jnp.maximum(safe_norm(x), jnp.finfo(x.dtype).tiny)
 
@@ -143,9 +142,12 @@ def _friction_at_rest(delassus, static, kinetic) -> Float[Array, "2"]:
 
     start = unit(jnp.where(slips, -sticking, jnp.array([1.0, 0.0], coupling.dtype)))
     angle = jax.lax.stop_gradient(jax.lax.fori_loop(0, 60, turn, jnp.arctan2(start[1], start[0])))
-    error = lambda a: (
-        lambda d: d[0] * (coupling - kinetic * tangential @ d)[1] - d[1] * (coupling - kinetic * tangential @ d)[0]
-    )(jnp.stack([jnp.cos(a), jnp.sin(a)]))
+
+    def error(angle):
+        d = jnp.stack([jnp.cos(angle), jnp.sin(angle)])
+        rate = coupling - kinetic * tangential @ d
+        return d[0] * rate[1] - d[1] * rate[0]
+
     f, df = jax.jvp(error, (angle,), (jnp.ones_like(angle),))
     angle = angle - jnp.where(df != 0, f / jax.lax.stop_gradient(jnp.where(df != 0, df, 1)), 0)
     outward = -kinetic * jnp.stack([jnp.cos(angle), jnp.sin(angle)])

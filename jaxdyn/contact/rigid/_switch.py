@@ -59,11 +59,12 @@ class ModeChoice(NamedTuple):
 
 
 def choose_modes(
-    layout: Layout, cones: Cones, candidates: Candidates, directions, dynamics: ContactDynamics, margin
+    layout: Layout, cones: Cones, candidates: Candidates, directions, dynamics: ContactDynamics, released, margin
 ) -> ModeChoice:
     """The modes in which the candidates go on, from the complementarity problem of forces and accelerations.
 
-    `directions` are those of the slips, along the rows; `margin` is given to contacts that open without speed.
+    `directions` are those of the slips, along the rows. Contacts marked in `released`, whose force has just vanished,
+    open unless they need a force. `margin` is given to contacts that open without speed.
     """
     mu = jnp.where(candidates.sliding > 0, cones.sliding, cones.sticking)
     problem = Problem(
@@ -77,7 +78,9 @@ def choose_modes(
     )
     solution = solve_complementarity(layout, problem)
     small = zero_speed(dynamics.bias)
-    closed = candidates.closed * (solution.rates[layout.normal] <= small)
+    normal = solution.forces[layout.normal]
+    pushes = normal > jnp.finfo(normal.dtype).eps ** 0.6 * (1 + jnp.max(jnp.abs(normal)))
+    closed = candidates.closed * ((solution.rates[layout.normal] <= small) & (pushes | (released == 0)))
     start = gather_groups(layout, solution.rates)
     slips = (safe_norm(start, axis=1) > small) & (closed[layout.contact] > 0)
     incipient = unit_rows(world_slip(dynamics.at, start))

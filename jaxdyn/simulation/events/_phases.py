@@ -6,6 +6,8 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.dynamics import Switch
@@ -15,65 +17,91 @@ _INTERVALS = 8
 _BISECTIONS = 40
 
 
+class PhaseEntry(NamedTuple):
+    """A switch and the phase that begins with it, or, with a leading axis, several of them."""
+
+    time: Array
+    #: modes after the switch, as a vector
+    modes: Array
+    #: impulses
+    impulse: Array
+    #: guards that became zero
+    fired: Array
+    q: Array
+    v_before: Array
+    v: Array
+    #: rate of the guard that became zero
+    slope: Array
+
+
 class Phases(eqx.Module):
-    """The modes of the motion, and the switches up to a step. All leaves are floating-point numbers."""
+    """The modes of the motion, and the switches up to a step.
+
+    Loops of diffrax treat each array of a state separately; so all entries, each a row, are one array, and all numbers
+    another. All leaves are floating-point numbers, as the state of a solver must be.
+    """
 
     #: modes from now on
     modes: PyTree
-    #: modes after each switch, the first entry at the start
-    past: PyTree
-    time: Float[Array, " cap"]
-    impulse: Float[Array, "cap rows"]
-    #: guards that became zero
-    fired: Float[Array, "cap guards"]
-    q: Float[Array, "cap nq"]
-    v_before: Float[Array, "cap nv"]
-    v: Float[Array, "cap nv"]
-    #: rates of the guards that became zero
-    slope: Float[Array, " cap"]
-    #: number of entries in use
-    count: Float[Array, ""]
-    #: a `SwitchFailure`, and the contact that it concerns
-    failure: Float[Array, ""]
-    culprit: Float[Array, ""]
-    #: time of the first switch within the last step or at its end, otherwise infinity
-    root: Float[Array, ""]
-    #: that switch is before the end of the step
-    inside: Float[Array, ""]
+    #: a row for each switch, the first one at the start
+    entries: Float[Array, "cap width"]
+    #: number of entries in use; a `SwitchFailure`; the contact that it concerns; root; whether it is inside
+    numbers: Float[Array, "5"]
+    #: sizes of the fields of an entry
+    sizes: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def count(self):
+        """Number of entries in use."""
+        return self.numbers[0]
+
+    @property
+    def failure(self):
+        """A `SwitchFailure`."""
+        return self.numbers[1]
+
+    @property
+    def culprit(self):
+        """The contact that a failure concerns."""
+        return self.numbers[2]
+
+    @property
+    def root(self):
+        """Time of the first switch within the last step or at its end, otherwise infinity."""
+        return self.numbers[3]
+
+    @property
+    def is_inside(self):
+        """Whether that switch is before the end of the step."""
+        return self.numbers[4] > 0
+
+    @property
+    def is_full(self):
+        """Whether there is no room for another switch."""
+        return self.count >= self.entries.shape[0]
+
+    def table(self) -> PhaseEntry:
+        """All entries."""
+        columns = jnp.split(self.entries, np.cumsum(self.sizes)[:-1], axis=1)
+        entry = PhaseEntry(*columns)
+        return entry._replace(time=entry.time[:, 0], slope=entry.slope[:, 0])
 
 
 def empty_phases(modes: PyTree, cap: int, guards: int, impulses: int, q, v) -> Phases:
     """A record with room for `cap` switches."""
-    unused = lambda *shape: jnp.full(shape, jnp.nan, q.dtype)
-    past = jax.tree.map(lambda x: jnp.full((cap, *x.shape), jnp.nan, x.dtype), modes)
-    zero = jnp.zeros((), q.dtype)
-    vs = unused(cap, v.size)
-    rows = unused(cap), unused(cap, impulses), unused(cap, guards), unused(cap, q.size), vs, vs, unused(cap)
-    return Phases(modes, past, *rows, zero, zero, zero, zero + jnp.inf, zero)
+    sizes = 1, ravel_pytree(modes)[0].size, impulses, guards, q.size, v.size, v.size, 1
+    numbers = jnp.zeros(5, q.dtype).at[3].set(jnp.inf)
+    return Phases(modes, jnp.full((cap, sum(sizes)), jnp.nan, q.dtype), numbers, sizes)
 
 
-def append_switch(phases: Phases, happened, t, q, v_before, switch: Switch, fired, slope) -> Phases:
-    """The record with one more switch, if it happened and there is room."""
-    row = jnp.where(happened, phases.count, phases.time.shape[0]).astype(int)
-    put = lambda rows, x: rows.at[row].set(x, mode="drop")
-    keep = lambda new, old: jnp.where(happened, new, old)
-    past = jax.tree.map(put, phases.past, switch.modes)
-    return Phases(
-        jax.tree.map(keep, switch.modes, phases.modes),
-        past,
-        put(phases.time, t),
-        put(phases.impulse, switch.impulse),
-        put(phases.fired, fired),
-        put(phases.q, q),
-        put(phases.v_before, v_before),
-        put(phases.v, switch.v),
-        put(phases.slope, slope),
-        jnp.minimum(phases.count + happened, phases.time.shape[0]),
-        keep(switch.failure, phases.failure),
-        keep(switch.culprit, phases.culprit),
-        phases.root,
-        phases.inside,
-    )
+def append_switch(phases: Phases, t, q, v_before, switch: Switch, fired, slope) -> Phases:
+    """The record with one more switch, if there is room."""
+    modes = ravel_pytree(switch.modes)[0]
+    row = jnp.concatenate([t[None], modes, switch.impulse, fired, q, v_before, switch.v, slope[None]])
+    entries = phases.entries.at[phases.count.astype(int)].set(row, mode="drop")
+    count = jnp.minimum(phases.count + 1, entries.shape[0])
+    numbers = jnp.stack([count, switch.failure, switch.culprit, phases.root, phases.numbers[4]])
+    return Phases(switch.modes, entries, numbers, phases.sizes)
 
 
 class GuardRoots(eqx.Module):
@@ -106,7 +134,7 @@ def find_guard_roots(guards: Callable[[Array], Array], t0, t1) -> GuardRoots:
 
     Guards are positive within a mode. At the start of a step one may be zero, up to rounding, because its switch has
     just happened; it counts as positive there. All guards are sampled at the ends of `_INTERVALS` intervals, and at the
-    minima of parabolas through three samples; the first root is bracketed by the Illinois method on the least guard. Samples and
+    minima of parabolas through three samples; the Illinois method on the least guard locates the first root. Samples and
     bracket share one loop, so that the equations of motion are compiled once.
     """
     frozen = lambda t: jax.lax.stop_gradient(guards(t))

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 
 from jaxdyn._types import PyTree
 from jaxdyn.dynamics import AbstractModalMotion, SwitchFailure
@@ -26,16 +27,17 @@ def start_phases(system: System, t, y: State, max_events: int) -> tuple[State, P
     none = jnp.zeros(motion.num_guards, y.q.dtype)
     forces = forces_on(whole, t, y.q, unpack_parts(y.parts))
     out = whole.motion.switch(model, t, y.q, y.v, none, forces)
-    phases = append_switch(phases, True, t, y.q, y.v, out, none, jnp.full_like(t, jnp.nan))
+    phases = append_switch(phases, t, y.q, y.v, out, none, jnp.full_like(t, jnp.nan))
     return State(y.q, out.v, y.parts), phases
 
 
 def phase_record(phases: Phases) -> PhaseRecord:
     """The record of a rollout."""
-    p = phases
-    count = p.count.astype(int)
+    p, rows = phases, phases.table()
+    restore = ravel_pytree(p.modes)[1]
     culprit = jnp.where(p.failure == SwitchFailure.NONE, -1, p.culprit).astype(int)
-    return PhaseRecord(p.time, p.past, p.impulse, p.fired, p.q, p.v_before, p.v, p.slope, count, culprit)
+    modes = jax.vmap(restore)(rows.modes)
+    return PhaseRecord(rows.time, modes, *rows[2:], p.count.astype(int), culprit)
 
 
 def row_modes(phases: PhaseRecord, ts, end) -> PyTree:

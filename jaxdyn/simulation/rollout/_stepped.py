@@ -120,14 +120,15 @@ def _switch_modes(system: System, path, span, end: State, phases: Phases):
 
     def switch():
         out = motion.switch(model, t1, end.q, end.v, roots.fired, forces_on(system, t1, end.q, parts))
-        return append_switch(phases, True, t1, end.q, end.v, out, roots.fired, roots.slope), out.v
+        return append_switch(phases, t1, end.q, end.v, out, roots.fired, roots.slope), out.v
 
     def go_on():
         return eqx.tree_at(lambda p: p.modes, phases, motion.update_modes(model, t1, end.q, end.v)), end.v
 
     phases, v = jax.lax.cond(happens, switch, go_on)
     number = lambda x: x.astype(end.q.dtype)
-    phases = eqx.tree_at(lambda p: (p.root, p.inside), phases, (number(roots.time), number(inside)))
+    numbers = phases.numbers.at[3].set(roots.time).at[4].set(number(inside))
+    phases = eqx.tree_at(lambda p: p.numbers, phases, numbers)
     return State(end.q, v, end.parts), phases, happens
 
 
@@ -244,8 +245,8 @@ def _ahead(y: Stepping, t1) -> _Ahead:
     if y.phases is not None:
         p = y.phases
         is_first = p.root < out.root
-        inside = (p.inside > 0) | out.inside
-        stops = out.stops | (p.failure > 0) | (p.count >= p.time.shape[0])
+        inside = p.is_inside | out.inside
+        stops = out.stops | (p.failure > 0) | p.is_full
         out = _Ahead(jnp.where(is_first, p.root, out.root), inside, out.held, stops)
     return out
 

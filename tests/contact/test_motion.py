@@ -1,0 +1,123 @@
+"""Simulated motions with contacts against closed forms: falling, sliding, sticking, rolling, lifting off, resting."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import jaxdyn as jd
+from jaxdyn.contact import Contact, ContactMotion, Coulomb, Gap, Newton, Plane, Point, Sphere
+from jaxdyn.joints import Free, Prismatic, Revolute
+from jaxdyn.simulation import Feedback, SimulationStatus, System
+from jaxdyn.spatial import point_mass, sphere
+
+Y = (0.0, 1.0, 0.0)
+
+
+def puck(axes, gravity=(0.0, 0.0, -9.81), mass=1.0):
+    """A point mass that translates along several axes."""
+    b = jd.ModelBuilder(gravity=gravity)
+    parent = "world"
+    for k, axis in enumerate(axes):
+        inertia = point_mass(mass) if k == len(axes) - 1 else None
+        b.add_link(f"x{k}", parent, Prismatic(axis), *([] if inertia is None else [inertia]))
+        parent = f"x{k}"
+    return b.build()
+
+
+def floor(body, friction=None, restitution=0.0, *, plane=None, normal=(0.0, 0.0, 1.0), shape=None, name="floor"):
+    shape = Point() if shape is None else shape
+    return Contact(name, Gap(body, shape, "world", Plane(normal)), friction, restitution, plane)
+
+
+def test_a_ball_bounces_as_its_closed_form():
+    ball = puck([(0, 0, 1)])
+    system = System(ball, motion=ContactMotion(floor("x0", restitution=0.9)))
+    run = jd.simulate(system, jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 2.0]))
+    assert run.status == SimulationStatus.FINISHED and run.phases.count == 4
+    assert_allclose(run.q[-1, 0], 0.013684362285067738, atol=1e-8)
+    assert_allclose(run.v[-1, 0], 3.1872221811425339, atol=1e-8)
+
+
+def test_bouncing_ends_in_rest():
+    ball = puck([(0, 0, 1)])
+    system = System(ball, motion=ContactMotion(floor("x0", restitution=0.5)))
+    run = jd.simulate(system, jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 1.0, 2.0]))
+    assert run.status == SimulationStatus.FINISHED
+    fall = np.sqrt(2 / 9.81)
+    last = run.phases.time[run.phases.count - 1]
+    assert_allclose(last, fall * (1 + 2 * 0.5 / 0.5), atol=3e-4)  # the accumulation, less the bounces below 1 mm/s
+    assert run.modes.closed[-1, 0] == 1
+    assert_allclose([run.q[-1, 0], run.v[-1, 0]], 0, atol=1e-12)
+
+
+def test_a_cart_leaves_the_wall_when_its_force_vanishes():
+    """1 kg on `x >= 0` from 0.5 under -1 N until t = 2, then -1 + r (t - 2): lifts off at 2 + 1/r."""
+
+    def force(t, q, v):
+        return jnp.where(t < 2, -1.0, -1.0 + (t - 2))[None]
+
+    cart = puck([(1, 0, 0)])
+    system = System(cart, (Feedback(force),), ContactMotion(floor("x0", normal=(1.0, 0.0, 0.0))))
+    run = jd.simulate(system, jnp.array([0.5]), jnp.zeros(1), jnp.array([0.0, 1.5, 2.0, 4.0]))
+    count = int(run.phases.count)
+    assert_allclose(run.phases.time[1], 1.0, atol=1e-8)
+    assert_allclose(run.phases.time[count - 1], 3.0, atol=1e-8)
+    assert_allclose(run.q[-1, 0], 1 / 6, atol=1e-8)
+    assert_allclose(run.v[-1, 0], 0.5, atol=1e-8)
+
+
+def block(mu, tilt=0.0, plane=None):
+    gravity = (9.81 * np.sin(tilt), 0.0, -9.81 * np.cos(tilt))
+    body = puck([(1, 0, 0), (0, 1, 0), (0, 0, 1)], gravity)
+    return System(body, motion=ContactMotion(floor("x2", mu, plane=plane)))
+
+
+@pytest.mark.parametrize("plane", [Y, None], ids=["planar", "spatial"])
+def test_a_block_slides_to_rest(plane):
+    v0 = jnp.array([4.0, 0.0 if plane else 0.8, 0.0])
+    q0 = jnp.array([-1.5, 0.0 if plane else -0.5, 0.0])
+    run = jd.simulate(block(0.25, plane=plane), q0, v0, jnp.array([0.0, 3.0]))
+    speed = np.linalg.norm(v0)
+    assert run.status == SimulationStatus.FINISHED and run.phases.count == 2
+    assert_allclose(run.phases.time[1], speed / (0.25 * 9.81), atol=1e-7)
+    if plane is None:
+        assert_allclose(run.q[-1], (1.8265774604478922, 0.16531549208957852, 0), atol=1e-7)
+    assert_allclose(run.v[-1], 0, atol=1e-9)
+
+
+def test_a_block_on_an_incline_sticks_within_the_cone_and_slides_beyond_it():
+    ts = jnp.array([0.0, 1.0])
+    rest = jd.simulate(block(np.tan(0.5) + 1e-3, 0.5), jnp.zeros(3), jnp.zeros(3), ts)
+    slide = jd.simulate(block(np.tan(0.5) - 0.1, 0.5), jnp.zeros(3), jnp.zeros(3), ts)
+    assert rest.modes.sliding[-1, 0] == 0 and slide.modes.sliding[-1, 0] == 1
+    assert_allclose(rest.q[-1], 0, atol=1e-12)
+    assert_allclose(slide.v[-1, 0], 9.81 * (np.sin(0.5) - (np.tan(0.5) - 0.1) * np.cos(0.5)), atol=1e-8)
+
+
+def test_a_ball_slides_until_it_rolls():
+    b = jd.ModelBuilder()
+    ball = b.add_link("ball", "world", Free(), sphere(0.5, mass=2.0)).build()
+    system = System(ball, motion=ContactMotion(floor("ball", 0.2, shape=Sphere(0.5))))
+    q0 = jnp.array([1.0, 0, 0, 0, 0, 0, 0.5])
+    run = jd.simulate(system, q0, jnp.array([0.0, 0, 0, 5.0, 0, 0]), jnp.array([0.0, 0.7281199941750399, 1.0]))
+    assert run.phases.count == 2
+    assert_allclose(run.phases.time[1], 0.7281199941750399, atol=1e-7)
+    assert_allclose(run.q[1, 4], 3.1205142607501712, atol=1e-6)
+    assert_allclose(run.q[-1, 4], 3.1205142607501712 + 25 / 7 * (1 - 0.7281199941750399), atol=1e-6)
+
+
+def test_a_coulomb_oscillator_comes_to_rest():
+    b = jd.ModelBuilder(gravity=(0.0, 0.0, -1.0))
+    b.add_link("x", "world", Prismatic((1, 0, 0)), stiffness=1.0)
+    b.add_link("z", "x", Prismatic((0, 0, 1)), point_mass(1.0))
+    system = System(b.build(), motion=ContactMotion(floor("z", 1.0, plane=Y)))
+    run = jd.simulate(system, jnp.array([12.0, 0.0]), jnp.array([6.0, 0.0]), jnp.array([0.0, 30.0]), max_events=16)
+    turns = run.phases.time[1 : int(run.phases.count)]
+    assert_allclose(turns, 0.43240777557053783 + np.pi * np.arange(8), atol=1e-7)
+    assert_allclose(run.phases.q[1, 0], 13.317821063276353, atol=1e-7)
+    assert_allclose(run.q[-1, 0], 0.6821789367236466, atol=1e-6)
+    assert_allclose(run.v[-1], 0, atol=1e-12)
