@@ -1,16 +1,13 @@
 """Simulated motions with contacts against closed forms: falling, sliding, sticking, rolling, lifting off, resting."""
 
-import diffrax
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import jaxdyn as jd
-from jaxdyn.contact import Contact, ContactMotion, Coulomb, Gap, Newton, Plane, Point, Sphere
-from jaxdyn.joints import Free, Prismatic, Revolute
+from jaxdyn.contact import Contact, ContactMotion, Gap, Plane, Point, Sphere
+from jaxdyn.joints import Free, Prismatic
 from jaxdyn.simulation import Feedback, SimulationStatus, System
 from jaxdyn.spatial import point_mass, sphere
 

@@ -131,24 +131,24 @@ def _friction_at_rest(delassus, static, kinetic) -> Float[Array, "2"]:
     sticking = -pseudo_inverse(tangential, tolerance)[0] @ coupling  # a planar robot has no motion across its plane
     force = safe_norm(sticking)
     slips = force > static
-    # slip along d with coupling - mu tangential d = k d, k > 0: the direction to which all slips converge
-    unit = lambda x: x / jnp.maximum(safe_norm(x), jnp.finfo(x.dtype).tiny)
+    # a slip along d with coupling - mu T d = k d: the length of d(k) = (k + mu T)^-1 coupling falls with k > 0
+    eye = jnp.eye(2, dtype=coupling.dtype)
+    largest = jnp.maximum(safe_norm(coupling), jnp.finfo(coupling.dtype).tiny)
 
-    def turn(_, angle):
-        d = jnp.stack([jnp.cos(angle), jnp.sin(angle)])
-        rate = coupling - kinetic * tangential @ d
-        across = jnp.stack([-d[1], d[0]])
-        return angle + jnp.arctan2(across @ rate, jnp.maximum(d @ rate, safe_norm(rate) * 0.1))
+    def direction(k):
+        (a, b), (_, d) = k * eye + kinetic * tangential
+        x, y = coupling
+        return jnp.stack([d * x - b * y, a * y - b * x]) / jnp.maximum(a * d - b * b, jnp.finfo(k.dtype).tiny)
 
-    start = unit(jnp.where(slips, -sticking, jnp.array([1.0, 0.0], coupling.dtype)))
-    angle = jax.lax.stop_gradient(jax.lax.fori_loop(0, 60, turn, jnp.arctan2(start[1], start[0])))
+    def halve(_, bracket):
+        lo, hi = bracket
+        k = (lo + hi) / 2
+        is_long = safe_norm(direction(k)) > 1
+        return jnp.where(is_long, k, lo), jnp.where(is_long, hi, k)
 
-    def error(angle):
-        d = jnp.stack([jnp.cos(angle), jnp.sin(angle)])
-        rate = coupling - kinetic * tangential @ d
-        return d[0] * rate[1] - d[1] * rate[0]
-
-    f, df = jax.jvp(error, (angle,), (jnp.ones_like(angle),))
-    angle = angle - jnp.where(df != 0, f / jax.lax.stop_gradient(jnp.where(df != 0, df, 1)), 0)
-    outward = -kinetic * jnp.stack([jnp.cos(angle), jnp.sin(angle)])
-    return jnp.where(slips, outward, sticking)
+    bracket = jnp.zeros_like(largest), largest
+    k = jax.lax.stop_gradient(sum(jax.lax.fori_loop(0, 60, halve, bracket)) / 2)
+    k = jnp.where(slips, k, largest)
+    excess, slope = jax.jvp(lambda k: jnp.sum(direction(k) ** 2), (k,), (jnp.ones_like(k),))
+    k = k - jnp.where(slips, (excess - 1) / jax.lax.stop_gradient(jnp.where(slope < 0, slope, -1)), 0)
+    return jnp.where(slips, -kinetic * direction(k), sticking)
