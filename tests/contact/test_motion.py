@@ -1,15 +1,20 @@
 """Simulated motions with contacts against closed forms: falling, sliding, sticking, rolling, lifting off, resting."""
 
+import diffrax
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import jaxdyn as jd
-from jaxdyn.contact import Contact, ContactMotion, Gap, Plane, Point, Sphere
+from jaxdyn.contact import Contact, ContactMotion, Gap, Newton, Plane, Point, Sphere, box_corners
 from jaxdyn.joints import Free, Prismatic
 from jaxdyn.simulation import Feedback, SimulationStatus, System
 from jaxdyn.spatial import point_mass, sphere
+
+pytestmark = pytest.mark.slow
 
 Y = (0.0, 1.0, 0.0)
 
@@ -118,3 +123,56 @@ def test_a_coulomb_oscillator_comes_to_rest():
     assert_allclose(run.phases.q[1, 0], 13.317821063276353, atol=1e-7)
     assert_allclose(run.q[-1, 0], 0.6821789367236466, atol=1e-6)
     assert_allclose(run.v[-1], 0, atol=1e-12)
+
+
+def bounce(h, e, g, adjoint=None):
+    ball = eqx.tree_at(lambda m: m.gravity, puck([(0, 0, 1)]), jnp.array([0.0, 0.0, -1.0]) * g)
+    system = System(ball, motion=ContactMotion(floor("x0", restitution=Newton(e))))
+    run = jd.simulate(system, jnp.asarray(h)[None], jnp.zeros(1), jnp.array([0.0, 2.0]), adjoint=adjoint)
+    return jnp.concatenate([run.q[-1], run.v[-1]])
+
+
+def test_derivatives_of_a_bouncing_ball_in_both_modes():
+    reference = np.array(
+        [
+            [-3.17353781885747, -8.01308249579548, 0.324895227435528],
+            [11.4036110905713, 35.5684587521023, -0.837552386282236],
+        ]
+    )
+    x = 1.0, 0.9, 9.81
+    forward = jax.jacfwd(lambda x: bounce(*x, adjoint=diffrax.ForwardMode()))(x)
+    assert_allclose(np.stack(forward, 1), reference, atol=1e-6)
+    reverse = jax.grad(lambda x: bounce(*x)[0])(x)
+    assert_allclose(reverse, reference[0], atol=1e-6)
+
+
+@pytest.mark.exhaustive
+def test_derivatives_of_a_sliding_block():
+    """Distance `v^2 / 2 mu g`, with a direction of slip in the plane."""
+
+    def distance(mu):
+        system = block(mu)
+        v0 = jnp.array([4.0, 0.8, 0.0])
+        run = jd.simulate(system, jnp.zeros(3), v0, jnp.array([0.0, 3.0]), adjoint=diffrax.ForwardMode())
+        return jnp.linalg.norm(run.q[-1])
+
+    value, slope = jax.jvp(distance, (0.25,), (1.0,))
+    assert_allclose([value, slope], [3.3924566768603466, -13.569826707441386], atol=1e-6)
+
+
+@pytest.mark.exhaustive
+def test_a_box_lands_flat_slides_and_comes_to_rest():
+    """Four corners at once: a flat plastic landing, forces of least norm, and a common end of sliding."""
+    b = jd.ModelBuilder()
+    box = b.add_link("box", "world", Free(), jd.spatial.box((0.4, 0.3, 0.2), mass=2.0)).build()
+    gaps = box_corners("box", (0.4, 0.3, 0.2), "world", Plane())
+    corners = [Contact(f"c{k}", g, 0.3) for k, g in enumerate(gaps) if g.first.translation[2] < 0]
+    system = System(box, motion=ContactMotion(corners))
+    q0 = jnp.array([1.0, 0, 0, 0, 0, 0, 0.15])
+    run = jd.simulate(system, q0, jnp.array([0.0, 0, 0, 0.5, 0, 0]), jnp.array([0.0, 1.0]))
+    fall, mu, g = np.sqrt(2 * 0.05 / 9.81), 0.3, 9.81
+    left = 0.5 - mu * g * fall  # the impact takes mu times the normal impulse
+    assert run.status == SimulationStatus.FINISHED and run.modes.closed[-1].all()
+    assert_allclose(run.phases.time[1], fall, atol=1e-8)
+    assert_allclose(run.q[-1, 4], 0.5 * fall + left**2 / (2 * mu * g), atol=1e-7)
+    assert_allclose(run.phases.time[2], fall + left / (mu * g), atol=1e-7)

@@ -11,6 +11,8 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.contact import Contact, ContactMotion, Gap, Newton, Plane, Point
 
+pytestmark = pytest.mark.slow
+
 Q, V = np.array([-0.9, 1.084369656580]), np.array([-1.5, 0.4])
 
 
