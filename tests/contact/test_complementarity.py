@@ -63,7 +63,7 @@ def violation(layout, forces, rates, mu):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3])
 def test_random_problems_are_solved_to_rounding(count):
-    """2,000 random problems: Delassus matrices of well-conditioned and of planar (singular) robots, friction up to 1."""
+    """2,000 random problems, with Delassus matrices of well-conditioned and of planar robots."""
     layout, solve = solver(count)
     rng = np.random.default_rng(count)
     m = layout.num_rows

@@ -1,5 +1,7 @@
 """Simulated motions with contacts against closed forms: falling, sliding, sticking, rolling, lifting off, resting."""
 
+from typing import Any
+
 import diffrax
 import equinox as eqx
 import jax
@@ -17,6 +19,7 @@ from jaxdyn.spatial import point_mass, sphere
 pytestmark = pytest.mark.slow
 
 Y = (0.0, 1.0, 0.0)
+simulate: Any = jd.simulate
 
 
 def puck(axes, gravity=(0.0, 0.0, -9.81), mass=1.0):
@@ -30,7 +33,7 @@ def puck(axes, gravity=(0.0, 0.0, -9.81), mass=1.0):
     return b.build()
 
 
-def floor(body, friction=None, restitution=0.0, *, plane=None, normal=(0.0, 0.0, 1.0), shape=None, name="floor"):
+def floor(body, friction=None, restitution: Any = 0.0, *, plane=None, normal=(0.0, 0.0, 1.0), shape=None, name="floor"):
     shape = Point() if shape is None else shape
     return Contact(name, Gap(body, shape, "world", Plane(normal)), friction, restitution, plane)
 
@@ -38,7 +41,7 @@ def floor(body, friction=None, restitution=0.0, *, plane=None, normal=(0.0, 0.0,
 def test_a_ball_bounces_as_its_closed_form():
     ball = puck([(0, 0, 1)])
     system = System(ball, motion=ContactMotion(floor("x0", restitution=0.9)))
-    run = jd.simulate(system, jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 2.0]))
+    run = simulate(system, jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 2.0]))
     assert run.status == SimulationStatus.FINISHED and run.phases.count == 4
     assert_allclose(run.q[-1, 0], 0.013684362285067738, atol=1e-8)
     assert_allclose(run.v[-1, 0], 3.1872221811425339, atol=1e-8)
@@ -47,7 +50,7 @@ def test_a_ball_bounces_as_its_closed_form():
 def test_bouncing_ends_in_rest():
     ball = puck([(0, 0, 1)])
     system = System(ball, motion=ContactMotion(floor("x0", restitution=0.5)))
-    run = jd.simulate(system, jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 1.0, 2.0]))
+    run = simulate(system, jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 1.0, 2.0]))
     assert run.status == SimulationStatus.FINISHED
     fall = np.sqrt(2 / 9.81)
     last = run.phases.time[run.phases.count - 1]
@@ -64,7 +67,7 @@ def test_a_cart_leaves_the_wall_when_its_force_vanishes():
 
     cart = puck([(1, 0, 0)])
     system = System(cart, (Feedback(force),), ContactMotion(floor("x0", normal=(1.0, 0.0, 0.0))))
-    run = jd.simulate(system, jnp.array([0.5]), jnp.zeros(1), jnp.array([0.0, 1.5, 2.0, 4.0]))
+    run = simulate(system, jnp.array([0.5]), jnp.zeros(1), jnp.array([0.0, 1.5, 2.0, 4.0]))
     count = int(run.phases.count)
     assert_allclose(run.phases.time[1], 1.0, atol=1e-8)
     assert_allclose(run.phases.time[count - 1], 3.0, atol=1e-8)
@@ -82,7 +85,7 @@ def block(mu, tilt=0.0, plane=None):
 def test_a_block_slides_to_rest(plane):
     v0 = jnp.array([4.0, 0.0 if plane else 0.8, 0.0])
     q0 = jnp.array([-1.5, 0.0 if plane else -0.5, 0.0])
-    run = jd.simulate(block(0.25, plane=plane), q0, v0, jnp.array([0.0, 3.0]))
+    run = simulate(block(0.25, plane=plane), q0, v0, jnp.array([0.0, 3.0]))
     speed = np.linalg.norm(v0)
     assert run.status == SimulationStatus.FINISHED and run.phases.count == 2
     assert_allclose(run.phases.time[1], speed / (0.25 * 9.81), atol=1e-7)
@@ -93,8 +96,8 @@ def test_a_block_slides_to_rest(plane):
 
 def test_a_block_on_an_incline_sticks_within_the_cone_and_slides_beyond_it():
     ts = jnp.array([0.0, 1.0])
-    rest = jd.simulate(block(np.tan(0.5) + 1e-3, 0.5), jnp.zeros(3), jnp.zeros(3), ts)
-    slide = jd.simulate(block(np.tan(0.5) - 0.1, 0.5), jnp.zeros(3), jnp.zeros(3), ts)
+    rest = simulate(block(np.tan(0.5) + 1e-3, 0.5), jnp.zeros(3), jnp.zeros(3), ts)
+    slide = simulate(block(np.tan(0.5) - 0.1, 0.5), jnp.zeros(3), jnp.zeros(3), ts)
     assert rest.modes.sliding[-1, 0] == 0 and slide.modes.sliding[-1, 0] == 1
     assert_allclose(rest.q[-1], 0, atol=1e-12)
     assert_allclose(slide.v[-1, 0], 9.81 * (np.sin(0.5) - (np.tan(0.5) - 0.1) * np.cos(0.5)), atol=1e-8)
@@ -105,7 +108,7 @@ def test_a_ball_slides_until_it_rolls():
     ball = b.add_link("ball", "world", Free(), sphere(0.5, mass=2.0)).build()
     system = System(ball, motion=ContactMotion(floor("ball", 0.2, shape=Sphere(0.5))))
     q0 = jnp.array([1.0, 0, 0, 0, 0, 0, 0.5])
-    run = jd.simulate(system, q0, jnp.array([0.0, 0, 0, 5.0, 0, 0]), jnp.array([0.0, 0.7281199941750399, 1.0]))
+    run = simulate(system, q0, jnp.array([0.0, 0, 0, 5.0, 0, 0]), jnp.array([0.0, 0.7281199941750399, 1.0]))
     assert run.phases.count == 2
     assert_allclose(run.phases.time[1], 0.7281199941750399, atol=1e-7)
     assert_allclose(run.q[1, 4], 3.1205142607501712, atol=1e-6)
@@ -117,7 +120,7 @@ def test_a_coulomb_oscillator_comes_to_rest():
     b.add_link("x", "world", Prismatic((1, 0, 0)), stiffness=1.0)
     b.add_link("z", "x", Prismatic((0, 0, 1)), point_mass(1.0))
     system = System(b.build(), motion=ContactMotion(floor("z", 1.0, plane=Y)))
-    run = jd.simulate(system, jnp.array([12.0, 0.0]), jnp.array([6.0, 0.0]), jnp.array([0.0, 30.0]), max_events=16)
+    run = simulate(system, jnp.array([12.0, 0.0]), jnp.array([6.0, 0.0]), jnp.array([0.0, 30.0]), max_events=16)
     turns = run.phases.time[1 : int(run.phases.count)]
     assert_allclose(turns, 0.43240777557053783 + np.pi * np.arange(8), atol=1e-7)
     assert_allclose(run.phases.q[1, 0], 13.317821063276353, atol=1e-7)
@@ -128,7 +131,7 @@ def test_a_coulomb_oscillator_comes_to_rest():
 def bounce(h, e, g, adjoint=None):
     ball = eqx.tree_at(lambda m: m.gravity, puck([(0, 0, 1)]), jnp.array([0.0, 0.0, -1.0]) * g)
     system = System(ball, motion=ContactMotion(floor("x0", restitution=Newton(e))))
-    run = jd.simulate(system, jnp.asarray(h)[None], jnp.zeros(1), jnp.array([0.0, 2.0]), adjoint=adjoint)
+    run = simulate(system, jnp.asarray(h)[None], jnp.zeros(1), jnp.array([0.0, 2.0]), adjoint=adjoint)
     return jnp.concatenate([run.q[-1], run.v[-1]])
 
 
@@ -153,7 +156,7 @@ def test_derivatives_of_a_sliding_block():
     def distance(mu):
         system = block(mu)
         v0 = jnp.array([4.0, 0.8, 0.0])
-        run = jd.simulate(system, jnp.zeros(3), v0, jnp.array([0.0, 3.0]), adjoint=diffrax.ForwardMode())
+        run = simulate(system, jnp.zeros(3), v0, jnp.array([0.0, 3.0]), adjoint=diffrax.ForwardMode())
         return jnp.linalg.norm(run.q[-1])
 
     value, slope = jax.jvp(distance, (0.25,), (1.0,))
@@ -169,7 +172,7 @@ def test_a_box_lands_flat_slides_and_comes_to_rest():
     corners = [Contact(f"c{k}", g, 0.3) for k, g in enumerate(gaps) if g.first.translation[2] < 0]
     system = System(box, motion=ContactMotion(corners))
     q0 = jnp.array([1.0, 0, 0, 0, 0, 0, 0.15])
-    run = jd.simulate(system, q0, jnp.array([0.0, 0, 0, 0.5, 0, 0]), jnp.array([0.0, 1.0]))
+    run = simulate(system, q0, jnp.array([0.0, 0, 0, 0.5, 0, 0]), jnp.array([0.0, 1.0]))
     fall, mu, g = np.sqrt(2 * 0.05 / 9.81), 0.3, 9.81
     left = 0.5 - mu * g * fall  # the impact takes mu times the normal impulse
     assert run.status == SimulationStatus.FINISHED and run.modes.closed[-1].all()

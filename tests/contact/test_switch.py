@@ -3,6 +3,8 @@
 Double pendulum of unit rods and point masses at `q = (-0.9, 1.084369656580)`, whose tip meets the wall `x = 0.6`.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,10 +15,10 @@ from jaxdyn.contact import Contact, ContactMotion, Gap, Newton, Plane, Point
 
 pytestmark = pytest.mark.slow
 
-Q, V = np.array([-0.9, 1.084369656580]), np.array([-1.5, 0.4])
+Q, V = jnp.array([-0.9, 1.084369656580]), jnp.array([-1.5, 0.4])
 
 
-def wall(friction=None, restitution=0.0, plane=(0.0, 1.0, 0.0)) -> Contact:
+def wall(friction=None, restitution: Any = 0.0, plane=(0.0, 1.0, 0.0)) -> Contact:
     surface = Plane((-1.0, 0.0, 0.0))
     return Contact("wall", Gap("tip", Point(), ("world", (0.6, 0.0, 0.0)), surface), friction, restitution, plane)
 

@@ -33,6 +33,12 @@ class Gap(AbstractGap):
     second: End = eqx.field(converter=as_end)
     surface: AbstractSurface
 
+    def __init__(
+        self, first: End | str | tuple, shape: AbstractShape, second: End | str | tuple, surface: AbstractSurface
+    ):
+        self.first, self.second = as_end(first), as_end(second)
+        self.shape, self.surface = shape, surface
+
     def __check_init__(self):
         check_instance("shape", self.shape, AbstractShape, "pass a Point, Sphere, Capsule or Disc")
         check_instance("surface", self.surface, AbstractSurface, "pass a Plane, Sphere, Cylinder or another surface")

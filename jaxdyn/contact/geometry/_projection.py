@@ -4,8 +4,8 @@ The nearest point x of `phi = 0` to p and the multiplier l solve
 
     x + l grad phi(x) = p,   phi(x) = 0,   and the distance is l |grad phi(x)|.
 
-A fixed number of safeguarded Newton steps without derivatives finds the solution; two further steps carry derivatives,
-as in `_search`.
+A fixed number of safeguarded Newton steps without derivatives finds the solution. Further steps with a constant matrix
+carry derivatives, as in `_search`.
 """
 
 import jax
@@ -13,18 +13,17 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxdyn.contact.geometry._direction import length_and_direction
-from jaxdyn.contact.geometry._search import stop_derivatives
+from jaxdyn.contact.geometry._search import ORDER, stop_derivatives
 
 STEPS = 12
 
 
 def project(phi, p):
     """Signed distance of `p` from the surface and the unit normal at the nearest point."""
-    x, multiplier, is_regular = lax.stop_gradient(_iterate(stop_derivatives(phi), lax.stop_gradient(p)))
-    x, multiplier = jnp.where(is_regular, x, p), jnp.where(is_regular, multiplier, 0)
-    for _ in range(2):
-        dx, dl = _newton_step(phi, p, x, multiplier, is_regular)
-        x, multiplier = x + dx, multiplier + dl
+    x, multiplier, inverse, is_regular = lax.stop_gradient(_iterate(stop_derivatives(phi), lax.stop_gradient(p)))
+    for _ in range(ORDER):
+        step = -inverse @ _residual(phi, p, x, multiplier)
+        x, multiplier = x + step[:3], multiplier + step[3]
     value, gradient = jax.value_and_grad(phi)(x)
     slope, n = length_and_direction(gradient, axis=2)
     is_flat = jnp.abs(slope) < jnp.finfo(p.dtype).tiny ** 0.125
@@ -32,36 +31,38 @@ def project(phi, p):
     return jnp.where(is_regular, multiplier * slope, first_order), n
 
 
-def _newton_step(phi, p, x, multiplier, is_regular):
-    """The Newton step of (x, l); zero where the matrix is not regular."""
-    matrix, residual = _system(phi, p, x, multiplier)
-    step = -jnp.linalg.solve(jnp.where(is_regular, matrix, jnp.eye(4, dtype=p.dtype)), residual)
-    step = jnp.where(is_regular, step, 0)
-    return step[:3], step[3]
+def _residual(phi, p, x, multiplier):
+    value, gradient = jax.value_and_grad(phi)(x)
+    return jnp.append(x + multiplier * gradient - p, value)
 
 
-def _system(phi, p, x, multiplier):
-    """Matrix and residual of the equations of (x, l)."""
-    gradient, hessian = jax.grad(phi)(x), jax.hessian(phi)(x)
-    rows = jnp.concatenate([jnp.eye(3, dtype=p.dtype) + multiplier * hessian, gradient[None]])
-    matrix = jnp.concatenate([rows, jnp.append(gradient, 0)[:, None]], axis=1)
-    return matrix, jnp.append(x + multiplier * gradient - p, phi(x))
+def _matrix(phi, x, multiplier):
+    """Derivative of the residual with respect to (x, l)."""
+    gradient = jax.grad(phi)(x)
+    rows = jnp.concatenate([jnp.eye(3, dtype=x.dtype) + multiplier * jax.hessian(phi)(x), gradient[None]])
+    return jnp.concatenate([rows, jnp.append(gradient, 0)[:, None]], axis=1)
 
 
 def _iterate(phi, p):
-    """The nearest point, its multiplier, and whether it is the nearest of its neighbourhood."""
+    """The nearest point and its multiplier, the inverse matrix there, and whether the point is the nearest around it.
+
+    If it is not, the point is `p`, and multiplier and inverse matrix are zero.
+    """
 
     def step(_, state):
         x, multiplier = state
-        matrix, residual = _system(phi, p, x, multiplier)
-        change = jnp.linalg.solve(matrix, residual)
+        change = jnp.linalg.solve(_matrix(phi, x, multiplier), _residual(phi, p, x, multiplier))
         newton = x - change[:3], multiplier - change[3]
         plane = _project_onto_tangent_plane(phi, p, x)
         is_better = _error(phi, p, *newton) < _error(phi, p, x, multiplier)  # false where Newton's step is not finite
         return tuple(jnp.where(is_better, a, b) for a, b in zip(newton, plane, strict=True))
 
     x, multiplier = lax.fori_loop(0, STEPS, step, _project_onto_tangent_plane(phi, p, p))
-    return x, multiplier, _is_nearest(phi, p, x, multiplier)
+    matrix = _matrix(phi, x, multiplier)
+    is_nearest = _is_nearest(phi, p, x, multiplier, matrix)
+    inverse = jnp.linalg.inv(jnp.where(is_nearest, matrix, jnp.eye(4, dtype=p.dtype)))
+    choose = lambda a, b: jnp.where(is_nearest, a, b)
+    return choose(x, p), choose(multiplier, 0), choose(inverse, 0), is_nearest
 
 
 def _project_onto_tangent_plane(phi, p, x):
@@ -80,9 +81,8 @@ def _error(phi, p, x, multiplier):
     return across @ across + value**2 / jnp.where(square == 0, 1, square)
 
 
-def _is_nearest(phi, p, x, multiplier):
+def _is_nearest(phi, p, x, multiplier, matrix):
     """Whether the equations of (x, l) hold, on the side of `p`, before the centres of curvature."""
-    matrix, _ = _system(phi, p, x, multiplier)
     gradient = matrix[3, :3]
     square = gradient @ gradient
     n = gradient / jnp.sqrt(jnp.where(square == 0, 1, square))

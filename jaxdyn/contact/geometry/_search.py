@@ -1,9 +1,9 @@
 """The point of a segment or a circle nearest to a surface, where no closed form exists.
 
 The parameter s of the point is a root of `g(s) = n(p(s)) . p'(s)`, the slope of the distance along the curve. A grid
-finds the valley of the least distance, a safeguarded Newton iteration with a fixed number of steps its bottom. Both run
-without derivatives. Two further Newton steps from there carry them: one step from a root agrees with the root as a
-function of all numbers to first order, two to third order. The distance then agrees to seventh order.
+finds the two deepest valleys of the distance, a safeguarded Newton iteration with a fixed number of steps their bottom.
+Both run without derivatives. Further steps from there carry derivatives, with a constant slope of g: each of them makes
+the derivatives of s of one more order exact, those of the distance of two more.
 """
 
 from collections.abc import Callable
@@ -19,6 +19,8 @@ from jaxdyn._types import Array
 
 GRID = 16
 STEPS = 12
+#: steps that carry derivatives, and the order to which derivatives of the nearest point are exact
+ORDER = 3
 
 
 class Curve(NamedTuple):
@@ -48,13 +50,13 @@ def circle(centre, first, second, radius) -> Curve:
 def nearest_point(surface, curve: Curve):
     """The point of a curve with the least distance from a surface.
 
-    Where the distance is constant along the curve, its first point. Valleys of the distance narrower than the grid may
-    be missed.
+    Where the distance is constant along the curve, its first point. The two deepest valleys of the distance on a grid
+    are searched; valleys narrower than the grid may be missed.
     """
-    s, is_held = _search(stop_derivatives(surface), curve._replace(vectors=lax.stop_gradient(curve.vectors)))
-    s, is_held = lax.stop_gradient((s, is_held))
-    for _ in range(2):
-        s = jnp.where(is_held, s, s - _newton_step(surface, curve, s)[1])
+    still = stop_derivatives(surface), curve._replace(vectors=lax.stop_gradient(curve.vectors))
+    s, inverse = lax.stop_gradient(_search(*still))
+    for _ in range(ORDER):
+        s = s - inverse * _slope(surface, curve, s)
     return curve(s)
 
 
@@ -69,26 +71,48 @@ def _slope(surface, curve: Curve, s):
 
 
 def _newton_step(surface, curve: Curve, s):
-    """Slope g and the Newton step `g / g'`; zero where the distance is not convex."""
-    g, curvature = jax.jvp(lambda s: _slope(surface, curve, s), (s,), (jnp.ones_like(s),))
-    speed = jnp.abs(lax.stop_gradient(jax.jvp(curve, (s,), (jnp.ones_like(s),))[1])).sum()
-    is_convex = curvature > 100 * jnp.finfo(s.dtype).eps * speed
-    return g, jnp.where(is_convex, g / jnp.where(is_convex, curvature, 1), 0)
+    """Slope g, its rounding, and `1 / g'`; zero where the distance is not convex."""
+    one = jnp.ones_like(s)
+    g, curvature = jax.jvp(lambda s: _slope(surface, curve, s), (s,), (one,))
+    rounding = 16 * jnp.finfo(s.dtype).eps * jnp.abs(jax.jvp(curve, (s,), (one,))[1]).sum()
+    is_convex = curvature > 8 * rounding
+    return g, rounding, jnp.where(is_convex, 1 / jnp.where(is_convex, curvature, 1), 0)
 
 
 def _search(surface, curve: Curve):
-    """The parameter of the least distance, and whether it is an end of the curve."""
+    """The parameter of the least distance, and `1 / g'` there; zero at an end and where the distance is constant."""
     dtype = curve.vectors[0].dtype
+    distance = jax.vmap(lambda s: surface.distance_and_normal(curve(s))[0])
     grid = jnp.asarray(np.linspace(0, 1, GRID, endpoint=not curve.closed), dtype)
-    k = jnp.argmin(jax.vmap(lambda s: surface.distance_and_normal(curve(s))[0])(grid))
-    width = grid[1]
-    bracket = grid[k] - width, grid[k] + width
+    rounding = 16 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(jax.vmap(curve)(grid)))
+    starts = _deepest_valleys(distance(grid), rounding, curve.closed)
+    s, is_end = jax.vmap(lambda k: _descend(surface, curve, grid, k))(starts)
+    first, second = distance(s)
+    k = jnp.where(second < first - rounding, 1, 0)
+    return s[k], jnp.where(is_end[k], 0, _newton_step(surface, curve, s[k])[2])
+
+
+def _deepest_valleys(distance, rounding, closed: bool):
+    """Indices of the least distance on a grid, the first one if several are equal, and of the next valley.
+
+    The deeper of two valleys need not be that with the least distance on the grid.
+    """
+    sides = jnp.pad(distance, 1, mode="wrap") if closed else jnp.pad(distance, 1, constant_values=jnp.inf)
+    is_valley = (distance <= sides[:-2]) & (distance <= sides[2:])
+    least = jnp.argmax(distance <= jnp.min(distance) + rounding)
+    others = jnp.where(is_valley & (jnp.arange(GRID) != least), distance, jnp.inf)
+    return jnp.stack([least, jnp.argmin(others)])
+
+
+def _descend(surface, curve: Curve, grid, k):
+    """The parameter of the least distance around a point of the grid, and whether it is an end of the curve."""
+    low, high = grid[k] - grid[1], grid[k] + grid[1]
     if curve.closed:
-        return _iterate(surface, curve, grid[k], bracket), jnp.asarray(False)
+        return _iterate(surface, curve, grid[k], (low, high)), jnp.asarray(False)
     g = _slope(surface, curve, grid[k])
-    is_held = ((k == 0) & (g >= 0)) | ((k == GRID - 1) & (g <= 0))
-    s = _iterate(surface, curve, grid[k], (jnp.maximum(bracket[0], 0), jnp.minimum(bracket[1], 1)))
-    return jnp.where(is_held, grid[k], s), is_held
+    is_end = ((k == 0) & (g >= 0)) | ((k == GRID - 1) & (g <= 0))
+    s = _iterate(surface, curve, grid[k], (jnp.maximum(low, 0), jnp.minimum(high, 1)))
+    return jnp.where(is_end, grid[k], s), is_end
 
 
 def _iterate(surface, curve: Curve, s, bracket):
@@ -96,10 +120,11 @@ def _iterate(surface, curve: Curve, s, bracket):
 
     def step(_, state):
         s, low, high = state
-        g, dx = _newton_step(surface, curve, s)
+        g, rounding, inverse = _newton_step(surface, curve, s)
         low, high = jnp.where(g > 0, low, s), jnp.where(g > 0, s, high)
-        candidate = s - dx
-        is_sound = ((dx != 0) | (g == 0)) & (candidate >= low) & (candidate <= high)
-        return jnp.where(is_sound, candidate, (low + high) / 2), low, high
+        candidate = s - inverse * g
+        is_sound = (inverse > 0) & (candidate >= low) & (candidate <= high)
+        following = jnp.where(is_sound, candidate, (low + high) / 2)
+        return jnp.where(jnp.abs(g) <= rounding, s, following), low, high
 
     return lax.fori_loop(0, STEPS, step, (s, *bracket))[0]

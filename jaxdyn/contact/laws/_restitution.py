@@ -26,7 +26,7 @@ class AbstractRestitution(eqx.Module):
             raise ModelError(f"the restitution of {type(self).__name__} is {self.e}; expected 0 (plastic) to 1")
 
     @abc.abstractmethod
-    def expansion(self, e, c_before, p_c, compression_work, break_impulse, slope, later_slope):
+    def expansion(self, e, c_before, p_c, compression_work, break_impulse, slope, later_slope) -> Array:
         """Normal impulse of the expansion with coefficient e.
 
         Arguments:
@@ -37,14 +37,14 @@ class AbstractRestitution(eqx.Module):
         """
 
     @abc.abstractmethod
-    def margin(self, e, c_before, p_c, compression_work, p, c, work):
+    def margin(self, e, c_before, p_c, compression_work, p, c, work) -> Array:
         """A quantity that becomes zero where the impact ends, at the impulse p with normal velocity c.
 
         `work` is the work of the normal impulse since the end of the compression.
         """
 
     @abc.abstractmethod
-    def remainder(self, e, c_before, p_c, compression_work, p, c, work, slope):
+    def remainder(self, e, c_before, p_c, compression_work, p, c, work, slope) -> Array:
         """Normal impulse that remains from such a point of the expansion, if `d c_n / dp = slope` from there on."""
 
     @property

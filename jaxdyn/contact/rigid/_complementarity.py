@@ -2,7 +2,8 @@
 
 For all contacts find forces (or impulses) lambda and rates `u = G lambda + w` with
 
-    0 <= lambda_n - l  perpendicular to  u_n >= 0,    |lambda_t| <= mu lambda_n,   u_t = -k lambda_t, k >= 0, k (mu lambda_n - |lambda_t|) = 0
+    0 <= lambda_n - l  perpendicular to  u_n >= 0,    |lambda_t| <= mu lambda_n,
+    u_t = -k lambda_t,  k >= 0,  k (mu lambda_n - |lambda_t|) = 0
 
 where a group of friction whose slip is known has `lambda_t = -mu lambda_n d` instead. The conditions are equivalent to
 `R(lambda) = 0` with the projections of Alart and Curnier (1991), on which Newton's method converges in a few steps from

@@ -22,7 +22,7 @@ def _as_plane(plane):
 class Contact(eqx.Module):
     """A rigid contact: two bodies that touch without overlap, slide, stick, collide and separate.
 
-    With the gap g, its normal force F and impulse P, `0 <= g, 0 <= F, g F = 0`; friction and restitution obey their laws.
+    With the gap g and its normal force F, `0 <= g, 0 <= F, g F = 0`; friction and restitution obey their laws.
 
     Arguments:
 

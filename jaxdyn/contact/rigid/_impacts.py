@@ -103,9 +103,9 @@ def _restitution(x: Encounter) -> Float[Array, " contacts"]:
 class AllAtOnce(AbstractImpactSequence):
     """Impacts at the same instant act together: one complementarity problem for all impulses.
 
-    Newton's law holds at all touching contacts, or Poisson's law after a common compression (Glocker and Pfeiffer 1995);
-    friction opposes the slip after the impact, or after each of its two phases. A contact that touches alone has the
-    exact path of a single impact.
+    Newton's law holds at all touching contacts, or Poisson's law after a common compression (Glocker and Pfeiffer
+    1995); friction opposes the slip after the impact, or after each of its two phases. A contact that touches alone has
+    the exact path of a single impact.
 
     ```python
     from jaxdyn.contact import AllAtOnce

@@ -55,7 +55,8 @@ def contact_layout(contacts: tuple[Contact, ...]) -> Layout:
     as_index = lambda x: np.array(x, int)
     table = as_index(rows).reshape(-1, 3)
     table = np.where(table < 0, len(group_of_row), table)
-    return Layout(*map(as_index, (normal, owner, contact_of_row, group_of_row)), table)
+    normal, owner, contact_of_row, group_of_row = map(as_index, (normal, owner, contact_of_row, group_of_row))
+    return Layout(normal, owner, contact_of_row, group_of_row, table)
 
 
 def gather_groups(layout: Layout, x):

@@ -1,6 +1,7 @@
 """The motion of a robot with rigid contacts: an event-driven motion with modes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -99,6 +100,8 @@ class ContactMotion(AbstractModalMotion):
     ```
     """
 
+    projects: bool = eqx.field(static=True, default=True, init=False)
+    adds_constraints: bool = eqx.field(static=True, default=True, init=False)
     contacts: tuple[Contact, ...] = eqx.field(converter=_as_contacts)
     constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=_as_optional_constraints, default=None)
     impacts: AbstractImpactSequence = AllAtOnce()
@@ -106,14 +109,6 @@ class ContactMotion(AbstractModalMotion):
     tolerance: ArrayLike | None = None
     #: modes in which `simulate` moves the robot; None for the motion as a whole
     modes: Modes | None = None
-
-    @property
-    def projects(self) -> bool:
-        return True
-
-    @property
-    def adds_constraints(self) -> bool:
-        return True
 
     @property
     def has_affine_residual(self) -> bool:
@@ -138,7 +133,8 @@ class ContactMotion(AbstractModalMotion):
             raise ModelError("a ContactMotion has no contacts; give at least one, or omit the motion")
 
     def in_modes(self, modes):
-        return ContactMotion(self.contacts, self.constraints, self.impacts, self.rest_speed, self.tolerance, modes)
+        motion: Any = ContactMotion
+        return motion(self.contacts, self.constraints, self.impacts, self.rest_speed, self.tolerance, modes)
 
     def initial_modes(self, model, t, q, v):
         return open_modes(self.layout.num_contacts, self.layout.num_groups, q.dtype)
@@ -263,7 +259,8 @@ class ContactMotion(AbstractModalMotion):
     def _base(self, model):
         """The motion without contacts."""
         constraints = self._constraints_of(model)
-        return ConstrainedMotion(constraints, tolerance=self.tolerance) if constraints else FreeMotion()
+        motion: Any = ConstrainedMotion
+        return motion(constraints, tolerance=self.tolerance) if constraints else FreeMotion()
 
     def _dynamics(self, model, t, q, v, effort, external) -> ContactDynamics:
         constraints = self._constraints_of(model)

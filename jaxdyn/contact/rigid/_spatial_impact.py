@@ -3,9 +3,9 @@
     dc/dp = G (1, -mu c_t / |c_t|)
 
 With the slip in polar coordinates, `c_t = r (cos f, sin f)`, the equations are regular in the logarithm of r. They are
-integrated over a variable in which neither the direction, nor log r, nor the normal velocity changes by more than a step
-at a time (Runge-Kutta, fourth order). Where the slip has come to rest, the contact sticks if the cone allows it, and
-otherwise slides on in the one direction that moves away from rest; that part of the path is a straight line.
+integrated over a variable in which neither the direction, nor log r, nor the normal velocity changes by more than a
+step at a time (Runge-Kutta, fourth order). Where the slip has come to rest, the contact sticks if the cone allows it,
+and otherwise slides on in the one direction that moves away from rest; that part of the path is a straight line.
 """
 
 from typing import NamedTuple

@@ -134,8 +134,8 @@ def find_guard_roots(guards: Callable[[Array], Array], t0, t1) -> GuardRoots:
 
     Guards are positive within a mode. At the start of a step one may be zero, up to rounding, because its switch has
     just happened; it counts as positive there. All guards are sampled at the ends of `_INTERVALS` intervals, and at the
-    minima of parabolas through three samples; the Illinois method on the least guard locates the first root. Samples and
-    bracket share one loop, so that the equations of motion are compiled once.
+    minima of parabolas through three samples; the Illinois method on the least guard locates the first root. Samples
+    and bracket share one loop, so that the equations of motion are compiled once.
     """
     frozen = lambda t: jax.lax.stop_gradient(guards(t))
     count = jax.eval_shape(guards, t1).shape[0]
