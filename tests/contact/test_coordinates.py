@@ -205,8 +205,8 @@ def test_derivatives_of_reactions_with_respect_to_state_and_leaves():
     changes = [jnp.asarray(rng.normal(size=x.shape)) for x in start]
 
     def reactions(e):
-        linear, angular, *state = (x + e * dx for x, dx in zip(start, changes, strict=True))
-        _, d, _, multipliers = peg_in_hole(robot, Drift(hole.start, linear, angular), *state, t + e)
+        linear, angular, q, v, tau = (x + e * dx for x, dx in zip(start, changes, strict=True))
+        _, d, _, multipliers = peg_in_hole(robot, Drift(hole.start, linear, angular), q, v, tau, t + e)
         return jnp.stack([d.reaction, multipliers])
 
     both = jax.jit(lambda e: jax.jvp(reactions, (e,), (jnp.ones_like(e),)))

@@ -1,8 +1,9 @@
 """Gaps equal distances by other routes, and their derivatives are exact to third order."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -67,6 +68,7 @@ def mujoco_distance(first, second, rotation, translation):
         f'quat="{" ".join(map(repr, map(float, q)))}"/>'
         for name, p, q in zip((first, second), translation, quaternions, strict=True)
     )
+    mujoco: Any = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{geoms}</worldbody></mujoco>")
     data, segment = mujoco.MjData(model), np.zeros(6)
     mujoco.mj_forward(model, data)

@@ -69,7 +69,7 @@ def test_a_plastic_impact_loses_the_energy_of_the_normal_motion():
 )
 def test_forces_after_the_plastic_impact_are_those_of_the_reference(friction, force, acceleration):
     """At the velocity after the plastic impact without friction, under the torques (3, -2)."""
-    model, v = jd.robots.double_pendulum(), np.array([-1.313282164480, 2.143705459056])
+    model, v = jd.robots.double_pendulum(), jnp.array([-1.313282164480, 2.143705459056])
     tau = jnp.array([3.0, -2.0])
     modes = touch(wall(friction), v, tau).modes
     motion = ContactMotion(wall(friction)).in_modes(modes)

@@ -159,7 +159,7 @@ class ContactMotion(AbstractModalMotion):
         kkt = factorise_bilateral(model, constraints, x, q, self.tolerance)
         load = effort - bias_forces(model, q, v, external) + dynamics.at.jacobian.T @ forces
         multipliers = kkt.solve(load, -acceleration_bias(model, constraints, x))[1]
-        rows = (*constraints, ContactRows(self.contacts))
+        rows = (*constraints, ContactRows(contacts=self.contacts))
         wrenches, efforts = constraint_wrenches(model, rows, x, jnp.concatenate([multipliers, forces]))
         return Action(efforts, wrenches)
 

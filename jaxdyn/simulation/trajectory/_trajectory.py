@@ -212,8 +212,8 @@ class Trajectory(eqx.Module):
                 "at the last state; HELD: the robot rests against a stop that would have to hold it, or starts beyond "
                 "the stop; OFF_CONSTRAINT: start from jaxdyn.constraints.assemble, take smaller steps, or check that "
                 "the constraints are consistent; INDETERMINATE: contact forces do not exist (Painleve's paradox), "
-                "reduce the friction of the contact phases.culprit; IMPACT_LIMIT: impacts at one instant did not end, give "
-                "AllAtOnce or restitutions above zero; NOT_SOLVED: the equations of contact forces were not solved."
+                "reduce the friction of the contact phases.culprit; IMPACT_LIMIT: impacts at one instant did not end, "
+                "give AllAtOnce or restitutions above zero; NOT_SOLVED: the equations of contact forces were not solved."
             )
         return self
 
