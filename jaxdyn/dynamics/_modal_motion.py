@@ -26,7 +26,7 @@ class SwitchFailure(enum.IntEnum):
 
 
 class Switch(eqx.Module):
-    """What a motion with modes does at an instant at which one of its guards becomes zero."""
+    """The change of velocity and modes at an instant at which a guard of the motion becomes zero."""
 
     #: velocity after the instant
     v: Float[Array, " nv"]
@@ -77,7 +77,7 @@ class AbstractModalMotion(AbstractMotion):
 
     @abc.abstractmethod
     def switch(self, model: Model, t, q, v, fired: Float[Array, " guards"], forces: Forces) -> Switch:
-        """What happens where the guards marked 1 in `fired` become zero."""
+        """The change where the guards marked 1 in `fired` become zero."""
 
     @abc.abstractmethod
     def update_modes(self, model: Model, t, q, v) -> PyTree:

@@ -1,4 +1,4 @@
-"""What happens at an instant of a motion with contacts: impacts, and the modes of the motion after it.
+"""The modes of a motion with contacts after an event.
 
 After the impacts, touching contacts without normal velocity may stay closed. Which of them do, and which of their
 groups of friction stick, is the complementarity problem of contact forces and accelerations; groups that slide have

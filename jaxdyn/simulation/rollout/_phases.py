@@ -15,7 +15,7 @@ from jaxdyn.simulation.trajectory import PhaseRecord
 
 
 def start_phases(system: System, t, y: State, max_events: int) -> tuple[State, Phases | None]:
-    """The state after what happens at the start, such as an impact, and the first phase."""
+    """The state after the first switch, such as an impact at the start, and the first phase."""
     motion: Any = system.motion
     if not isinstance(motion, AbstractModalMotion):
         return y, None

@@ -224,7 +224,7 @@ class Landing(diffrax.AbstractStepSizeController):
 
 
 class _Ahead(NamedTuple):
-    """What a step that the controller keeps has found."""
+    """The first event or switch in a step that the controller keeps."""
 
     #: time of the first event or switch within the step or at its end, otherwise infinity
     root: Array

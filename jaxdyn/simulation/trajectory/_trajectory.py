@@ -213,7 +213,7 @@ class Trajectory(eqx.Module):
                 "the stop; OFF_CONSTRAINT: start from jaxdyn.constraints.assemble, take smaller steps, or check that "
                 "the constraints are consistent; INDETERMINATE: contact forces do not exist (Painleve's paradox), "
                 "reduce the friction of the contact phases.culprit; IMPACT_LIMIT: impacts at one instant did not end, "
-                "give AllAtOnce or restitutions above zero; NOT_SOLVED: the equations of contact forces were not solved."
+                "give AllAtOnce or restitutions above zero; NOT_SOLVED: contact forces were not found."
             )
         return self
 
