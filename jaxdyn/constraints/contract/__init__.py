@@ -6,3 +6,4 @@ from jaxdyn.constraints.contract._contract import AbstractNonholonomic as Abstra
 from jaxdyn.constraints.contract._contract import Configuration as Configuration
 from jaxdyn.constraints.contract._contract import ConstraintSet as ConstraintSet
 from jaxdyn.constraints.contract._contract import KinematicState as KinematicState
+from jaxdyn.constraints.contract._contract import carrying_link as carrying_link
