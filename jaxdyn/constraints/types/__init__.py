@@ -16,6 +16,9 @@ from jaxdyn.constraints.types._coordinates import PrescribedCoordinate as Prescr
 from jaxdyn.constraints.types._coordinates import PrescribedFrame as PrescribedFrame
 from jaxdyn.constraints.types._described import described_constraints as described_constraints
 from jaxdyn.constraints.types._ends import End as End
+from jaxdyn.constraints.types._ends import as_end as as_end
+from jaxdyn.constraints.types._ends import relative_pose as relative_pose
+from jaxdyn.constraints.types._ends import tilt as tilt
 from jaxdyn.constraints.types._rolling import BallOnPlane as BallOnPlane
 from jaxdyn.constraints.types._rolling import DiscOnPlane as DiscOnPlane
 from jaxdyn.constraints.types._rolling import KnifeEdge as KnifeEdge
