@@ -13,8 +13,8 @@ from jaxdyn._types import Array, Float, Scalar
 class AbstractNormalLaw(eqx.Module):
     """Contract of a normal force F(d, ddot) as a function of the penetration d and its rate. Its numbers are leaves.
 
-    A contact evaluates the law where `d > 0`. The force and its derivatives are finite for all d and ddot, so that both
-    branches of a selection are.
+    The force acts where `d > 0`. It and its derivatives are finite for all d and ddot, so that both branches of a
+    selection are.
 
     ```python
     import jax
@@ -27,6 +27,7 @@ class AbstractNormalLaw(eqx.Module):
         stiffness: jax.Array
         length: jax.Array
         cuts_tension = False
+        jumps = False
 
         def force(self, penetration, rate):
             return self.stiffness * self.length * jnp.expm1(penetration / self.length)
@@ -41,6 +42,8 @@ class AbstractNormalLaw(eqx.Module):
 
     #: whether `force` can be negative in contact and the contact then exerts none
     cuts_tension: eqx.AbstractVar[bool]
+    #: whether the force, or its slope over d, is not zero at `d = 0`: the effort of a contact jumps there
+    jumps: eqx.AbstractVar[bool]
 
     @abc.abstractmethod
     def force(self, penetration: Scalar, rate: Scalar) -> Scalar:
@@ -68,6 +71,7 @@ class LinearSpring(AbstractNormalLaw):
     damping: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0)
     #: whether negative forces act, as of a sticky surface
     tension: bool = eqx.field(static=True, default=False)
+    jumps: bool = eqx.field(static=True, default=True, init=False)
 
     @property
     def cuts_tension(self) -> bool:
@@ -92,9 +96,10 @@ class HuntCrossley(AbstractNormalLaw):
     stiffness: Float[Array, "*batch"] = eqx.field(converter=as_float)
     #: c, s/m
     damping: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0)
-    #: n, at least 1; 3/2 for spheres
+    #: n, above 1; 3/2 for spheres
     exponent: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.5)
     cuts_tension: bool = eqx.field(static=True, default=True, init=False)
+    jumps: bool = eqx.field(static=True, default=False, init=False)
 
     def force(self, penetration, rate):
         return self.stiffness * _power(penetration, self.exponent) * (1 + self.damping * rate)
@@ -116,6 +121,7 @@ class Hertz(AbstractNormalLaw):
     #: E, N/m^2
     modulus: Float[Array, "*batch"] = eqx.field(converter=as_float)
     cuts_tension: bool = eqx.field(static=True, default=False, init=False)
+    jumps: bool = eqx.field(static=True, default=False, init=False)
 
     @classmethod
     def between(
@@ -156,10 +162,6 @@ def series_stiffness(*stiffnesses: ArrayLike, exponent: ArrayLike = 1.0) -> Floa
 
 
 def _power(x, n):
-    """`x^n` for `x >= 0` and n >= 1; its derivatives at zero are those from above, with finite second derivatives.
-
-    Landing on a surface leaves x at zero up to rounding of either sign. The slope there is 1 for n = 1 and 0 for n > 1.
-    """
+    """`x^n` for x >= 0 and n > 1, with zero slope and finite second derivatives at zero."""
     least = jnp.finfo(jnp.result_type(x, float)).tiny
-    is_positive = x > least
-    return x * jnp.where(is_positive, x, least) ** (n - 1)
+    return x * jnp.where(x > least, x, least) ** (n - 1)

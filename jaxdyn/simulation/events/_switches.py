@@ -6,8 +6,9 @@ import equinox as eqx
 
 from jaxdyn._errors import ModelError
 from jaxdyn.dynamics import AbstractSwitchingPart, Switch
+from jaxdyn.model import Model
 from jaxdyn.simulation.events._events import Event
-from jaxdyn.simulation.system import System
+from jaxdyn.simulation.system import System, as_system
 
 
 class SwitchCondition(eqx.Module):
@@ -34,7 +35,7 @@ class SwitchUpdate(eqx.Module):
         return q, v, tuple(states)
 
 
-def switching_events(system: System) -> tuple[Event, ...]:
+def switching_events(system: Model | System) -> tuple[Event, ...]:
     """Events at the instants at which the parts of a system switch, for `simulate(system, ..., events=)`.
 
     With these events steps end where a contact closes and opens, and results have the derivatives of the instants.
@@ -50,13 +51,13 @@ def switching_events(system: System) -> tuple[Event, ...]:
     ```python
     import jax.numpy as jnp
     import jaxdyn as jd
-    from jaxdyn.contact import CompliantContact, LinearSpring, PointOnPlane
+    from jaxdyn.contact import CompliantContact, Gap, LinearSpring, Plane, Point
     from jaxdyn.simulation import switching_events
     from jaxdyn.spatial import point_mass
 
     b = jd.ModelBuilder()
     ball = b.add_link("ball", "world", jd.joints.Prismatic([0, 0, 1]), point_mass(1.0)).build()
-    floor = CompliantContact(PointOnPlane("ball", "world"), LinearSpring(1e4, 10.0))
+    floor = CompliantContact(Gap("ball", Point(), "world", Plane()), LinearSpring(1e4, 10.0))
     system = jd.System(ball, (floor,))
     ts = jnp.array([0.0, 0.5])
     drop = jd.simulate(system, jnp.ones(1), jnp.zeros(1), ts, events=switching_events(system))
@@ -65,7 +66,7 @@ def switching_events(system: System) -> tuple[Event, ...]:
     """
     return tuple(
         _event(k, i, switch)
-        for k, part in enumerate(system.parts)
+        for k, part in enumerate(as_system(system).parts)
         if isinstance(part, AbstractSwitchingPart)
         for i, switch in enumerate(part.switches())
     )
