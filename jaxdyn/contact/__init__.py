@@ -25,8 +25,15 @@ from jaxdyn.contact.environment import environment_impact as environment_impact
 from jaxdyn.contact.environment import with_environment as with_environment
 from jaxdyn.contact.geometry import AbstractShape as AbstractShape
 from jaxdyn.contact.geometry import AbstractSurface as AbstractSurface
+from jaxdyn.contact.geometry import Capsule as Capsule
+from jaxdyn.contact.geometry import Cylinder as Cylinder
+from jaxdyn.contact.geometry import Disc as Disc
 from jaxdyn.contact.geometry import Gap as Gap
 from jaxdyn.contact.geometry import GapFunction as GapFunction
+from jaxdyn.contact.geometry import ImplicitSurface as ImplicitSurface
+from jaxdyn.contact.geometry import Inside as Inside
 from jaxdyn.contact.geometry import Plane as Plane
 from jaxdyn.contact.geometry import Point as Point
 from jaxdyn.contact.geometry import Sphere as Sphere
+from jaxdyn.contact.geometry import box_corners as box_corners
+from jaxdyn.contact.geometry import capsule_ends as capsule_ends

@@ -7,7 +7,7 @@ from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
 from jaxdyn.contact.geometry._contract import AbstractShape, AbstractSurface
 from jaxdyn.contact.geometry._direction import length_and_direction
-from jaxdyn.contact.geometry._nearest import nearest_on_segment
+from jaxdyn.contact.geometry._segments import nearest_parameter
 from jaxdyn.spatial import Pose
 
 
@@ -29,7 +29,8 @@ class Sphere(AbstractShape, AbstractSurface):
         return length - self.radius.astype(p.dtype), n
 
     def nearest_on_segment(self, start, end):
-        return nearest_on_segment(start, end, jnp.zeros_like(start))
+        along = end - start
+        return start + nearest_parameter(start, along, 0) * along
 
     def nearest_on_circle(self, centre, first, second, radius):
         _, u = length_and_direction(jnp.stack([-centre @ first, -centre @ second]), axis=0)
