@@ -1,4 +1,4 @@
-"""Contact: gaps between bodies, with laws of impact and friction."""
+"""Contact: gaps between bodies, compliant contact, and dynamic environments."""
 
 from jaxdyn.contact.compliant import AbstractNormalLaw as AbstractNormalLaw
 from jaxdyn.contact.compliant import CompliantContact as CompliantContact

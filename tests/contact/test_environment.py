@@ -41,6 +41,7 @@ def _closed(gap):
 # Closed forms
 
 
+@pytest.mark.slow
 def test_impact_of_a_double_pendulum():
     v, p = environment_impact(ARM, WALL, ENVIRONMENT, Q, V)
     np.testing.assert_allclose(v, [-1.438548468018, 0.973878609321], rtol=1e-10)
@@ -53,6 +54,7 @@ def test_impact_of_a_double_pendulum():
     np.testing.assert_allclose(moving.v, V, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_accelerations_of_a_double_pendulum():
     """At s = -0.01, by the equations with the force eliminated."""
     wall = Gap("tip", Point(), ("world", (0.59, 0.0, 0.0)), Plane([-1.0, 0.0, 0.0]))
@@ -64,10 +66,9 @@ def test_accelerations_of_a_double_pendulum():
 
 @pytest.mark.slow
 def test_environment_as_a_link():
-    """Impact and accelerations by constraints of the robot with the surface as a link are those of the closed form."""
-    robot, gap, contact = with_environment(
-        ARM, "tip", ("world", (0.6, 0.0, 0.0), (0.5**0.5, 0, -(0.5**0.5), 0)), ENVIRONMENT
-    )
+    """Impact and accelerations by constraints, with the surface as a link, are those of the closed form."""
+    surface = ("world", (0.6, 0.0, 0.0), (0.5**0.5, 0.0, -(0.5**0.5), 0.0))  # z axis along -x
+    robot, gap, contact = with_environment(ARM, "tip", surface, ENVIRONMENT)
     assert contact is None and robot.nv == 3
     closed = _closed(gap)
     q, before = jnp.append(Q, 0.0), jnp.append(V, 0.0)
@@ -187,7 +188,7 @@ def _desired(t):
 
 @pytest.mark.slow
 def test_force_error_dies_out_with_the_chosen_poles():
-    """With a perfect model: the force is exact from the start, and an initial error of the penetration follows its poles."""
+    """A perfect model: the force is exact from the start, and an initial error of the penetration follows the poles."""
     p1, p2 = 20.0, 30.0
     law = EnvironmentForceControl(
         ARM, WALL, ENVIRONMENT, _desired, kp=p1 * p2, kd=p1 + p2, posture=Q, posture_kp=25.0, posture_kd=10.0

@@ -62,7 +62,7 @@ def test_stiffness_in_series(exponent):
 
 def test_friction():
     law = RegularisedFriction(0.3, 1e-3, static=0.4, stribeck_velocity=0.05)
-    force = jax.jit(law.force)
+    force = jax.jit(lambda n, u: law.force(n, u))
     u = jnp.array([3.0, 0.0, -4.0])
     np.testing.assert_allclose(force(10.0, u), -3.0 * u / 5.0, atol=1e-12)  # kinetic, against the slip
     np.testing.assert_allclose(force(10.0, u * 4e-4), -3.95 * u / 5.0, rtol=0.01)  # static

@@ -162,6 +162,6 @@ def series_stiffness(*stiffnesses: ArrayLike, exponent: ArrayLike = 1.0) -> Floa
 
 
 def _power(x, n):
-    """`x^n` for x >= 0 and n > 1, with zero slope and finite second derivatives at zero."""
-    least = jnp.finfo(jnp.result_type(x, float)).tiny
+    """`x^n` for x >= 0 and n > 1, continued by a line below the smallest x whose powers of -3 are finite."""
+    least = jnp.finfo(jnp.result_type(x, float)).tiny ** 0.25
     return x * jnp.where(x > least, x, least) ** (n - 1)

@@ -59,7 +59,7 @@ def environment_dynamics(
     environment: Environment,
     q: Float[Array, " nq"],
     v: Float[Array, " nv"],
-    effort: Float[Array, " nv"],
+    tau: Float[Array, " nv"],
     external: Float[Array, "links 6"] | None = None,
     *,
     t: ArrayLike = 0.0,
@@ -68,15 +68,15 @@ def environment_dynamics(
 
         H a + h = tau + J^T F,    F = -(m sddot + b sdot + k s),    sddot = J a + A
 
-    with F eliminated: `(H + m J^T J) a + h + J^T (m A + b sdot + k s) = tau`. The surface moves with the robot: the
-    robot neither penetrates nor leaves it, as long as `F > 0` (Vukobratovic and Potkonjak 2002, section 20.5).
+    or, with F eliminated, `(H + m J^T J) a + h + J^T (m A + b sdot + k s) = tau`. The surface moves with the robot as
+    long as `F > 0` (Vukobratovic and Potkonjak 2002, equations 20.92 to 20.94, where h has the wrong sign).
 
     Arguments:
 
     * `model`, `q`, `v`: the robot and its state
     * `gap`: the gap s to the undeformed surface, negative where the surface yields
     * `environment`: mass, stiffness and damping of the surface
-    * `effort`: tau, `(nv,)`, with the `passive_forces` if they act
+    * `tau`: efforts `(nv,)`, with the `passive_forces` if they act
     * `external`: wrenches on the links, `(links, 6)`, in addition to the contact
     * `t`: time, s
 
@@ -91,11 +91,14 @@ def environment_dynamics(
     a, force = environment_dynamics(arm, wall, Environment(0.5, 4000.0, 30.0), q, v, tau)
     ```
     """
-    q, v, effort = check_state(model, q=q, v=v, effort=effort)
+    q, v, tau = check_state(model, q=q, v=v, tau=tau)
     s = gap_coordinate(gap, model, t, q, v)
-    rest = s.jacobian * environment.force(s.value, s.rate, s.bias)
-    a = cho_solve(factorise(model, environment, q, s), effort - bias_forces(model, q, v, external) + rest)
-    return EnvironmentDynamics(a, environment.force(s.value, s.rate, s.jacobian @ a + s.bias))
+    factor = cho_factor(mass_matrix(model, q))
+    free = cho_solve(factor, tau - bias_forces(model, q, v, external))
+    response = cho_solve(factor, s.jacobian)
+    load = environment.force(s.value, s.rate, s.jacobian @ free + s.bias)
+    force = load / (1 + environment.mass * s.jacobian @ response)
+    return EnvironmentDynamics(free + response * force, force)
 
 
 def environment_impact(
@@ -134,11 +137,11 @@ def environment_impact(
     """
     q, v = check_state(model, q=q, v=v)
     s = gap_coordinate(gap, model, t, q, v)
-    mass = environment.mass
-    dv = cho_solve(factorise(model, environment, q, s), -mass * s.jacobian * (s.rate - surface_velocity))
-    return EnvironmentImpact(v + dv, -mass * (s.rate + s.jacobian @ dv - surface_velocity))
+    response, impulse = plastic_impulse(model, environment, q, s, s.rate - surface_velocity)
+    return EnvironmentImpact(v + response * impulse, impulse)
 
 
-def factorise(model: Model, environment: Environment, q, s: GapCoordinate):
-    """The Cholesky factor of `H + m J^T J`, for `cho_solve`."""
-    return cho_factor(mass_matrix(model, q) + environment.mass * jnp.outer(s.jacobian, s.jacobian))
+def plastic_impulse(model: Model, environment: Environment, q, s: GapCoordinate, closing_rate):
+    """`H^-1 J^T` and the impulse along the normal that gives the mass the rate of the gap."""
+    response = cho_solve(cho_factor(mass_matrix(model, q)), s.jacobian)
+    return response, -environment.mass * closing_rate / (1 + environment.mass * s.jacobian @ response)

@@ -2,13 +2,13 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_solve
+from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn.constraints.contract import Configuration
 from jaxdyn.contact.compliant import contact_wrenches, gap_coordinate, gap_motion
 from jaxdyn.contact.contract import AbstractGap
-from jaxdyn.contact.environment._dynamics import Environment, environment_dynamics, factorise
-from jaxdyn.dynamics import AbstractMotion, Action
+from jaxdyn.contact.environment._dynamics import Environment, environment_dynamics, plastic_impulse
+from jaxdyn.dynamics import AbstractMotion, Action, mass_matrix
 from jaxdyn.model import Model
 
 
@@ -71,7 +71,9 @@ class EnvironmentMotion(AbstractMotion):
 
     def jump(self, model, t, q, impulse):
         s = gap_coordinate(self.gap, model, t, q, jnp.zeros_like(impulse))
-        return cho_solve(factorise(model, self.environment, q, s), impulse)
+        free = cho_solve(cho_factor(mass_matrix(model, q)), impulse)
+        response, reaction = plastic_impulse(model, self.environment, q, s, s.jacobian @ free)
+        return free + response * reaction
 
     def violates_constraints(self, model, t, q, v):
         return jnp.zeros((), bool)
