@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import equinox as eqx
-import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 from jax.typing import ArrayLike
 
