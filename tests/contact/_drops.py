@@ -25,16 +25,21 @@ def tool(mass=TOOL_MASS, gravity=GRAVITY):
     return eqx.tree_at(lambda m: (m.links.mass, m.gravity), model, (jnp.array([mass]), jnp.array([0, 0, -gravity])))
 
 
+def turning(model, t, q, v):
+    """The velocity: the tool is deepest where it becomes positive."""
+    return v[0]
+
+
 @eqx.filter_jit
 def drop(law, mass, gravity, height, velocity, ts, adjoint=None):
-    """The trajectory of the tool with events at touch-down and separation."""
+    """The trajectory of the tool with events where it is deepest (0) and where the contact switches."""
     system = jd.System(tool(mass, gravity), (CompliantContact(FLOOR, law),))
     return jd.simulate(
         system,
         jnp.reshape(height, (1,)),
         jnp.reshape(velocity, (1,)),
         ts,
-        events=switching_events(system),
+        events=(jd.Event(turning, direction=1), *switching_events(system)),
         rtol=1e-11,
         atol=1e-13,
         adjoint=adjoint,

@@ -83,5 +83,5 @@ def with_environment(
         stiffness=environment.stiffness,
         damping=environment.damping,
     )
-    gap = Gap(frame, Point(), End(name, jnp.zeros(3, model.dtype)), Plane())
+    gap = Gap(first=frame, shape=Point(), second=End(name, jnp.zeros(3, model.dtype)), surface=Plane())
     return EnvironmentModel(builder.build(model.dtype), gap, None if outer is None else CompliantContact(gap, outer))
