@@ -100,6 +100,7 @@ class _Force:
         return self.motion.contact_force(model, t, q, v, jnp.zeros(1))
 
 
+@pytest.mark.slow
 def test_impact_of_a_drop():
     v, p = environment_impact(tool(), FLOOR, ENVIRONMENT, jnp.zeros(1), jnp.array([-TOUCH_SPEED]))
     np.testing.assert_allclose([v[0], p], [-1.1205712828732, 0.5602856414366], rtol=1e-13)

@@ -7,6 +7,7 @@ import equinox as eqx
 from jaxdyn._errors import ModelError
 from jaxdyn.dynamics import AbstractSwitchingPart, Switch
 from jaxdyn.model import Model
+from jaxdyn.recursion import check_model
 from jaxdyn.simulation.events._events import Event
 from jaxdyn.simulation.system import System, as_system
 
@@ -64,9 +65,11 @@ def switching_events(system: Model | System) -> tuple[Event, ...]:
     assert abs(drop.events.time[0] - (2 / 9.81) ** 0.5) < 1e-9  # the ball touches the floor
     ```
     """
+    system = as_system(system)
+    check_model(system.model)
     return tuple(
         _event(k, i, switch)
-        for k, part in enumerate(as_system(system).parts)
+        for k, part in enumerate(system.parts)
         if isinstance(part, AbstractSwitchingPart)
         for i, switch in enumerate(part.switches())
     )
