@@ -64,7 +64,7 @@ def test_accelerations_of_a_double_pendulum():
     np.testing.assert_allclose(force, 54.644288206886, rtol=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_environment_as_a_link():
     """Impact and accelerations by constraints, with the surface as a link, are those of the closed form."""
     surface = ("world", (0.6, 0.0, 0.0), (0.5**0.5, 0.0, -(0.5**0.5), 0.0))  # z axis along -x
@@ -108,7 +108,7 @@ def test_impact_of_a_drop():
     np.testing.assert_allclose(force, 30.817710788956, rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_drop_on_a_mass():
     """Model (c): the motion in contact up to F = 0."""
     start = environment_impact(tool(), FLOOR, ENVIRONMENT, jnp.zeros(1), jnp.array([-TOUCH_SPEED])).v
@@ -138,7 +138,7 @@ def test_motion_with_the_surface_as_a_link():
     np.testing.assert_allclose(both.v[-1], -0.372990606286, rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_drop_on_an_outer_spring():
     """Model (d): another degree of freedom, and no impact."""
     robot, _, contact = with_environment(tool(), "tool", "world", ENVIRONMENT, outer=LinearSpring(1e5))

@@ -57,7 +57,7 @@ class CompliantContact(AbstractSwitchingPart):
     requires `events=jaxdyn.simulation.switching_events(system)`. Times of touch-down and separation are then exact, and
     derivatives have the terms of the saltation matrix. With `located=False` the contact has no state and needs no
     events, but derivatives lack these terms. A law whose force rises smoothly from zero, such as `HuntCrossley` or
-    `Hertz`, has no state; its events only end steps at touch-down and separation, and record them.
+    `Hertz`, has no state; its events are optional, end steps at touch-down and separation, and record them.
 
     Arguments:
 
