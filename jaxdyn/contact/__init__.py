@@ -1,4 +1,4 @@
-"""Contact: gaps between bodies, compliant contact, and dynamic environments."""
+"""Contact: gaps between bodies, rigid and compliant contact, and dynamic environments."""
 
 from jaxdyn.contact.compliant import AbstractNormalLaw as AbstractNormalLaw
 from jaxdyn.contact.compliant import CompliantContact as CompliantContact
@@ -11,6 +11,13 @@ from jaxdyn.contact.compliant import RegularisedFriction as RegularisedFriction
 from jaxdyn.contact.compliant import series_stiffness as series_stiffness
 from jaxdyn.contact.contract import AbstractGap as AbstractGap
 from jaxdyn.contact.contract import Touch as Touch
+from jaxdyn.contact.coordinates import CoordinateKinematics as CoordinateKinematics
+from jaxdyn.contact.coordinates import FunctionalConstraint as FunctionalConstraint
+from jaxdyn.contact.coordinates import FunctionalCoordinates as FunctionalCoordinates
+from jaxdyn.contact.coordinates import ProjectedDynamics as ProjectedDynamics
+from jaxdyn.contact.coordinates import peg_coordinates as peg_coordinates
+from jaxdyn.contact.coordinates import pose_coordinates as pose_coordinates
+from jaxdyn.contact.coordinates import projected_dynamics as projected_dynamics
 from jaxdyn.contact.environment import Environment as Environment
 from jaxdyn.contact.environment import EnvironmentDynamics as EnvironmentDynamics
 from jaxdyn.contact.environment import EnvironmentForceControl as EnvironmentForceControl
@@ -37,3 +44,14 @@ from jaxdyn.contact.geometry import Point as Point
 from jaxdyn.contact.geometry import Sphere as Sphere
 from jaxdyn.contact.geometry import box_corners as box_corners
 from jaxdyn.contact.geometry import capsule_ends as capsule_ends
+from jaxdyn.contact.laws import AbstractRestitution as AbstractRestitution
+from jaxdyn.contact.laws import Coulomb as Coulomb
+from jaxdyn.contact.laws import Newton as Newton
+from jaxdyn.contact.laws import Poisson as Poisson
+from jaxdyn.contact.laws import Stronge as Stronge
+from jaxdyn.contact.rigid import AbstractImpactSequence as AbstractImpactSequence
+from jaxdyn.contact.rigid import AllAtOnce as AllAtOnce
+from jaxdyn.contact.rigid import Contact as Contact
+from jaxdyn.contact.rigid import ContactMotion as ContactMotion
+from jaxdyn.contact.rigid import Modes as Modes
+from jaxdyn.contact.rigid import OneAfterAnother as OneAfterAnother

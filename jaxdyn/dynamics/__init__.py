@@ -21,6 +21,10 @@ from jaxdyn.dynamics._crba import mass_matrix_of_bodies as mass_matrix_of_bodies
 from jaxdyn.dynamics._energy import kinetic_energy as kinetic_energy
 from jaxdyn.dynamics._energy import potential_energy as potential_energy
 from jaxdyn.dynamics._forward_dynamics import forward_dynamics as forward_dynamics
+from jaxdyn.dynamics._modal_motion import AbstractModalMotion as AbstractModalMotion
+from jaxdyn.dynamics._modal_motion import Forces as Forces
+from jaxdyn.dynamics._modal_motion import Switch as Switch
+from jaxdyn.dynamics._modal_motion import SwitchFailure as SwitchFailure
 from jaxdyn.dynamics._modes import Modes as Modes
 from jaxdyn.dynamics._modes import modes as modes
 from jaxdyn.dynamics._modes import stiffness_matrix as stiffness_matrix
@@ -40,7 +44,7 @@ from jaxdyn.dynamics._rnea import gravity_forces as gravity_forces
 from jaxdyn.dynamics._rnea import rnea as rnea
 from jaxdyn.dynamics._rnea_derivatives import InverseDynamicsDerivatives as InverseDynamicsDerivatives
 from jaxdyn.dynamics._rnea_derivatives import rnea_derivatives as rnea_derivatives
-from jaxdyn.dynamics._switches import AbstractSwitchingPart as AbstractSwitchingPart
-from jaxdyn.dynamics._switches import Switch as Switch
+from jaxdyn.dynamics._switching_parts import AbstractSwitchingPart as AbstractSwitchingPart
+from jaxdyn.dynamics._switching_parts import PartSwitch as PartSwitch
 from jaxdyn.dynamics._task_space import TaskSpaceDynamics as TaskSpaceDynamics
 from jaxdyn.dynamics._task_space import task_space_dynamics as task_space_dynamics

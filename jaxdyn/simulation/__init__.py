@@ -49,6 +49,7 @@ from jaxdyn.simulation.system import held_inputs as held_inputs
 from jaxdyn.simulation.system import linear_signal as linear_signal
 from jaxdyn.simulation.trajectory import EventRecord as EventRecord
 from jaxdyn.simulation.trajectory import Interpolant as Interpolant
+from jaxdyn.simulation.trajectory import PhaseRecord as PhaseRecord
 from jaxdyn.simulation.trajectory import SimulationStatus as SimulationStatus
 from jaxdyn.simulation.trajectory import Trajectory as Trajectory
 from jaxdyn.simulation.trajectory import coordinate_names as coordinate_names

@@ -1,5 +1,6 @@
 """Evaluation of a set of constraints at a state, and the linear solve (KKT) for constrained motion."""
 
+from jaxdyn.constraints.evaluation._evaluate import ConstraintKinematics as ConstraintKinematics
 from jaxdyn.constraints.evaluation._evaluate import acceleration_bias as acceleration_bias
 from jaxdyn.constraints.evaluation._evaluate import as_constraints as as_constraints
 from jaxdyn.constraints.evaluation._evaluate import constraint_kinematics as constraint_kinematics

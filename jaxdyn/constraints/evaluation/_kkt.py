@@ -34,6 +34,8 @@ class KKT(eqx.Module):
     def factorise(cls, mass, jacobian, tolerance=None) -> "KKT":
         """Factorises `M` (positive definite) and `A`."""
         factor = jnp.linalg.cholesky(mass)
+        if jacobian.shape[0] == 0:
+            return cls(jacobian, factor, jacobian, jnp.zeros((), jnp.int32))
         w = solve_triangular(factor, jacobian.T, lower=True)
         tolerance = default_tolerance(w.dtype) if tolerance is None else tolerance
         inverse, rank = pseudo_inverse(w, jnp.asarray(tolerance, w.dtype))
@@ -67,4 +69,6 @@ class KKT(eqx.Module):
 
     def _scaled_jacobian(self):
         """`W = L^-1 A^T`."""
+        if self.jacobian.shape[0] == 0:  # LAPACK's batched solves do not take an empty matrix
+            return self.jacobian.T
         return solve_triangular(self.factor, self.jacobian.T, lower=True)

@@ -12,7 +12,7 @@ from jaxdyn.contact.compliant._friction import RegularisedFriction
 from jaxdyn.contact.compliant._kinematics import contact_wrenches, gap_motion
 from jaxdyn.contact.compliant._laws import AbstractNormalLaw
 from jaxdyn.contact.contract import AbstractGap, Touch, slip_velocity
-from jaxdyn.dynamics import AbstractSwitchingPart, Action, Switch
+from jaxdyn.dynamics import AbstractSwitchingPart, Action, PartSwitch
 from jaxdyn.model import Model
 
 
@@ -113,9 +113,9 @@ class CompliantContact(AbstractSwitchingPart):
 
     def switches(self):
         if not self._has_mode:
-            return (Switch(_Gap(self)),)
-        passage = Switch(_Passage(self), direction=-1, update=_NextMode(self))
-        return (passage, Switch(_Load(self), direction=-1, update=_close)) if self.law.cuts_tension else (passage,)
+            return (PartSwitch(_Gap(self)),)
+        passage = PartSwitch(_Passage(self), direction=-1, update=_NextMode(self))
+        return (passage, PartSwitch(_Load(self), direction=-1, update=_close)) if self.law.cuts_tension else (passage,)
 
     @property
     def _has_mode(self) -> bool:

@@ -16,7 +16,7 @@ from jaxdyn.contact.compliant import (
     is_ahead,
 )
 from jaxdyn.contact.contract import AbstractGap
-from jaxdyn.dynamics import AbstractSwitchingPart, Action, Switch
+from jaxdyn.dynamics import AbstractSwitchingPart, Action, PartSwitch
 
 
 class SurfaceState(NamedTuple):
@@ -85,8 +85,8 @@ class MasslessEnvironment(AbstractSwitchingPart):
 
     def switches(self):
         return (
-            Switch(_Distance(self), direction=-1, update=_Set(self, 1.0)),
-            Switch(_Force(self), direction=-1, update=_Set(self, 0.0)),
+            PartSwitch(_Distance(self), direction=-1, update=_Set(self, 1.0)),
+            PartSwitch(_Force(self), direction=-1, update=_Set(self, 0.0)),
         )
 
     def _law(self, s, rate):

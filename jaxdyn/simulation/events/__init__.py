@@ -5,6 +5,11 @@ from jaxdyn.simulation.events._events import Event as Event
 from jaxdyn.simulation.events._log import Log as Log
 from jaxdyn.simulation.events._log import append_entry as append_entry
 from jaxdyn.simulation.events._log import empty_log as empty_log
+from jaxdyn.simulation.events._phases import GuardRoots as GuardRoots
+from jaxdyn.simulation.events._phases import Phases as Phases
+from jaxdyn.simulation.events._phases import append_switch as append_switch
+from jaxdyn.simulation.events._phases import empty_phases as empty_phases
+from jaxdyn.simulation.events._phases import find_guard_roots as find_guard_roots
 from jaxdyn.simulation.events._roots import first_root as first_root
 from jaxdyn.simulation.events._roots import time_tolerance as time_tolerance
 from jaxdyn.simulation.events._stops import Coordinate as Coordinate

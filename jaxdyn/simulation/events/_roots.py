@@ -68,7 +68,7 @@ def first_root(g: Callable[[jax.Array], jax.Array], t0, t1, event: Event, fired)
 
     is_at_end = _has_root_near(values[-1], slopes[-1], t1, event.direction) & ~start.is_still
     root = jax.lax.cond(is_found, locate, lambda t: t, jax.lax.stop_gradient(t1))
-    return Root(jnp.where(is_found | is_at_end, _differentiable_root(g, root), jnp.inf), start.is_still, is_held)
+    return Root(jnp.where(is_found | is_at_end, differentiable_root(g, root), jnp.inf), start.is_still, is_held)
 
 
 def _leave_start(times, values, slopes, event: Event, fired) -> _Start:
@@ -109,7 +109,7 @@ def _has_root_near(value, slope, t, direction: int):
     return is_right & (jnp.abs(value) <= time_tolerance(t) * jnp.abs(slope))
 
 
-def _differentiable_root(g, root):
+def differentiable_root(g, root):
     """The root with derivatives of all orders, by the implicit function theorem: `dt = -dg / (dg/dt)`."""
 
     def solve_tangent(linear, y):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import equinox as eqx
 
 from jaxdyn._errors import ModelError
-from jaxdyn.dynamics import AbstractSwitchingPart, Switch
+from jaxdyn.dynamics import AbstractSwitchingPart, PartSwitch
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_model
 from jaxdyn.simulation.events._events import Event
@@ -17,7 +17,7 @@ class SwitchCondition(eqx.Module):
 
     part: int = eqx.field(static=True)
     index: int = eqx.field(static=True)
-    switch: Switch
+    switch: PartSwitch
 
     def __call__(self, model, t, q, v, parts):
         return self.switch.condition(model, t, q, v, parts[self.part])
@@ -27,7 +27,7 @@ class SwitchUpdate(eqx.Module):
     """The update of the state of one part by one of its switches, as a reset map."""
 
     part: int = eqx.field(static=True)
-    switch: Switch
+    switch: PartSwitch
 
     def __call__(self, model, t, q, v, parts):
         assert self.switch.update is not None
@@ -75,7 +75,7 @@ def switching_events(system: Model | System) -> tuple[Event, ...]:
     )
 
 
-def _event(part: int, index: int, switch: Switch) -> Event:
+def _event(part: int, index: int, switch: PartSwitch) -> Event:
     update = None if switch.update is None else SwitchUpdate(part, switch)
     return Event(
         SwitchCondition(part, index, switch),

@@ -14,6 +14,7 @@ from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
 from jaxdyn.simulation.events import Event, bind_switches, empty_log
+from jaxdyn.simulation.rollout._phases import phase_record, row_modes, start_phases
 from jaxdyn.simulation.rollout._stepped import Landing, Stepped, Stepping
 from jaxdyn.simulation.solvers import MotionTerm, check_methods, check_step_size, prepare_solver
 from jaxdyn.simulation.system import (
@@ -24,6 +25,7 @@ from jaxdyn.simulation.system import (
     State,
     System,
     as_system,
+    in_modes,
     pack_parts,
     to_state,
     with_effort,
@@ -182,7 +184,9 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
         fixed = dt is not None
         controller = diffrax.ConstantStepSize() if fixed else _adaptive_controller(rtol, atol, ts)
     if system.updates_between_steps or events:
-        y0 = Stepping(y0, empty_log(len(events), max_events, q0, v0) if events else None)
+        log = empty_log(len(events), max_events, q0, v0) if events else None
+        y0, phases = start_phases(system, ts[0], y0, max_events)
+        y0 = Stepping(y0, log, phases)
         solver, controller = Stepped(solver, events), Landing(controller, system)
     solution = diffrax.diffeqsolve(
         MotionTerm(),
@@ -230,12 +234,12 @@ def _saved_state(t, y, system):
     return to_state(system.mounted_model, y)
 
 
-def _project_rows(system: System, ts, rows: State, reached) -> State:
+def _project_rows(system: System, ts, rows: State, modes, reached) -> State:
     """Rows between steps, projected onto the constraints like the states at the ends of steps."""
     if not system.motion.projects:
         return rows
-    project = lambda t, q, v: system.motion.project(system.mounted_model, t, q, v)
-    projections = jax.vmap(project)(ts, rows.q, rows.v)
+    project = lambda t, q, v, modes: in_modes(system, modes).motion.project(system.mounted_model, t, q, v)
+    projections = jax.vmap(project)(ts, rows.q, rows.v, modes)
     q, v = (jnp.where(reached[:, None], new, old) for new, old in zip(projections, (rows.q, rows.v), strict=True))
     return State(q, v, rows.parts)
 
@@ -258,9 +262,11 @@ def _norm(scaled):
 def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
     (saved, rows), (end, last) = zip(solution.ts, solution.ys, strict=True)
     last = jax.tree.map(lambda x: x[0], last)
-    log = last.log if isinstance(last, Stepping) else None
+    log, switches = (last.log, last.phases) if isinstance(last, Stepping) else (None, None)
     state = to_state(system.mounted_model, last)
-    status = _status(solution, state, log)
+    status = _status(solution, state, log, switches)
+    phases = None if switches is None else phase_record(switches)
+    modes = None if phases is None else row_modes(phases, ts, end[0])
     reached = jnp.isfinite(saved)
     ended = (status <= SimulationStatus.MAX_EVENTS) | (status == SimulationStatus.HELD)
     is_off_constraint = _violates_constraints(system, (ts[0], *start), (end[0], state.q, state.v))
@@ -271,15 +277,16 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
         is_saved = reached.reshape(-1, *[1] * x.ndim)
         return jnp.where(is_saved, jnp.where(is_saved, rows, 0), jnp.where(ended, x, jnp.nan))
 
-    rows = _project_rows(system, ts, jax.tree.map(fill_rows, rows, state), reached)
+    rows = _project_rows(system, ts, jax.tree.map(fill_rows, rows, state), modes, reached)
     record = None if log is None else _record(log)
     interpolant = None
     if dense:
         d = solution.interpolation
-        interpolant = Interpolant(system, d.ts, d.ts_size, d.infos, d.interpolation_cls)
+        interpolant = Interpolant(system, d.ts, d.ts_size, d.infos, d.interpolation_cls, phases)
     steps = solution.stats["num_steps"]
     reached = reached | (ended & (ts <= ts[0]))  # also if no step was accepted
-    return Trajectory(ts, rows.q, rows.v, rows.parts, reached, status, steps, system, record, interpolant)
+    rows = rows.q, rows.v, rows.parts
+    return Trajectory(ts, *rows, reached, status, steps, system, record, interpolant, phases=phases, modes=modes)
 
 
 def _violates_constraints(system: System, start, end):
@@ -289,14 +296,18 @@ def _violates_constraints(system: System, start, end):
     return last | (first & system.motion.projects)
 
 
-def _status(solution, state: State, log):
+def _status(solution, state: State, log, switches):
     code = SimulationStatus
     result, kinds = solution.result, diffrax.RESULTS
     status = code.FAILED
+    if switches is not None:
+        failures = jnp.array([code.MAX_EVENTS, code.INDETERMINATE, code.IMPACT_LIMIT, code.NOT_SOLVED])
+        status = jnp.where(result == kinds.event_occurred, failures[switches.failure.astype(int)], status)
     if log is not None:
         full = log.count >= log.time.shape[0]
         at_event = jnp.where(log.ended > 0, code.EVENT, jnp.where(full, code.MAX_EVENTS, code.HELD))
-        status = jnp.where(result == kinds.event_occurred, at_event, status)
+        is_own = (log.ended > 0) | full | (log.held > 0)
+        status = jnp.where((result == kinds.event_occurred) & is_own, at_event, status)
     status = jnp.where(result == kinds.max_steps_reached, code.MAX_STEPS, status)
     finite = jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(state)]).all()
     status = jnp.where((result == kinds.successful) & finite, code.FINISHED, status)

@@ -1,20 +1,31 @@
 """Changes of the state between the steps of a solver: samples, projections and events."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.dynamics import AbstractMotion
+from jaxdyn._types import Array, PyTree
+from jaxdyn.dynamics import AbstractModalMotion, AbstractMotion
 from jaxdyn.model import Model
-from jaxdyn.simulation.events import Event, Log, append_entry, first_root, time_tolerance
+from jaxdyn.simulation.events import (
+    Event,
+    Log,
+    Phases,
+    append_entry,
+    append_switch,
+    find_guard_roots,
+    first_root,
+    time_tolerance,
+)
 from jaxdyn.simulation.solvers import AbstractWrapper
 from jaxdyn.simulation.system import (
     SampledState,
     State,
     System,
+    in_modes,
     next_instant,
     pack_like,
     to_state,
@@ -24,13 +35,19 @@ from jaxdyn.simulation.system import (
 
 
 class Stepping(eqx.Module):
-    """A state and the log of its events."""
+    """A state, the log of its events, and the modes of its motion."""
 
     now: State
     log: Log | None
+    phases: Phases | None = None
 
     def state(self, model) -> State:
         return self.now
+
+    @property
+    def modes(self) -> PyTree:
+        """The modes of the motion, or None."""
+        return None if self.phases is None else self.phases.modes
 
 
 class Stepped(AbstractWrapper):
@@ -48,26 +65,70 @@ class Stepped(AbstractWrapper):
         return self.solver.interpolation_cls
 
     def init(self, terms, t0, t1, y0, args):
-        return self.solver.init(terms, t0, t1, y0.now, args), jnp.asarray(False)
+        return self.solver.init(terms, t0, t1, y0.now, in_modes(args, y0.modes)), jnp.asarray(False)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         inner, jumped = solver_state
+        args = in_modes(args, y0.modes)
         start, sampled = args.sample(t0, y0.now)
         end, error, dense, inner, result = self.solver.step(
             terms, t0, t1, start, args, inner, made_jump | jumped | sampled
         )
         end, jumped = _project_state(args.motion, args.mounted_model, t1, end)
-        log = y0.log
+        log, phases = y0.log, y0.phases
+        path = self.solver.interpolation_cls(t0=t0, t1=t1, **dense)
         if log is not None:
-            path = self.solver.interpolation_cls(t0=t0, t1=t1, **dense)
             end, log = _apply_events(self.events, args, path, (t0, t1), end, log)
             jumped = jumped | jnp.any(log.fired > 0)
+        if phases is not None:
+            end, phases, switched = _switch_modes(args, path, (t0, t1), end, phases)
+            jumped = jumped | switched
         if error is not None:
-            error = Stepping(error, jax.tree.map(jnp.zeros_like, log))
-        return Stepping(end, log), error, dense, (inner, jumped), result
+            error = Stepping(error, *jax.tree.map(jnp.zeros_like, (log, phases)))
+        return Stepping(end, log, phases), error, dense, (inner, jumped), result
 
     def func(self, terms, t0, y0, args):
-        return Stepping(self.solver.func(terms, t0, y0.now, args), jax.tree.map(jnp.zeros_like, y0.log))
+        rate = self.solver.func(terms, t0, y0.now, in_modes(args, y0.modes))
+        return Stepping(rate, *jax.tree.map(jnp.zeros_like, (y0.log, y0.phases)))
+
+
+def forces_on(system: System, t, q, parts):
+    """The efforts and wrenches of a system's parts and joints under a motion and at a velocity."""
+
+    def forces(motion, v):
+        action = eqx.tree_at(lambda s: s.motion, system, motion).action(t, State(q, v, parts))
+        return action.effort, action.external
+
+    return forces
+
+
+def _switch_modes(system: System, path, span, end: State, phases: Phases):
+    """State and modes after the step, which may end at a switch, and whether it does."""
+    model = system.mounted_model
+    motion: Any = system.motion
+    assert isinstance(motion, AbstractModalMotion)
+    t0, t1 = span
+
+    def guards(t):
+        y = to_state(model, path.evaluate(t))
+        return motion.guards(model, t, y.q, y.v, forces_on(system, t, y.q, y.parts))
+
+    roots = find_guard_roots(guards, t0, t1)
+    inside = roots.time < t1 - time_tolerance(t1)
+    happens = jnp.isfinite(roots.time) & ~inside
+    parts = unpack_parts(end.parts)
+
+    def switch():
+        out = motion.switch(model, t1, end.q, end.v, roots.fired, forces_on(system, t1, end.q, parts))
+        return append_switch(phases, True, t1, end.q, end.v, out, roots.fired, roots.slope), out.v
+
+    def go_on():
+        return eqx.tree_at(lambda p: p.modes, phases, motion.update_modes(model, t1, end.q, end.v)), end.v
+
+    phases, v = jax.lax.cond(happens, switch, go_on)
+    number = lambda x: x.astype(end.q.dtype)
+    phases = eqx.tree_at(lambda p: (p.root, p.inside), phases, (number(roots.time), number(inside)))
+    return State(end.q, v, end.parts), phases, happens
 
 
 def _project_state(motion: AbstractMotion, model: Model, t, y: State):
@@ -144,13 +205,10 @@ class Landing(diffrax.AbstractStepSizeController):
         keep, next_t0, next_t1, jump, new_inner, result = self.controller.adapt_step_size(
             t0, t1, y0, y1_candidate, args, y_error, error_order, inner
         )
-        log = y1_candidate.log
-        if log is None:
-            root, repeat, held = t1, jnp.asarray(False), jnp.asarray(False)
-        else:
-            # repeat the step also for an event at its end, whose time would otherwise be a constant without derivative
-            root, held = log.root, keep & (log.held > 0)
-            repeat = keep & ~held & (root < jnp.inf) & ((log.inside > 0) | (attempts == 0))
+        ahead = _ahead(y1_candidate, t1)
+        root, held = ahead.root, keep & ahead.held
+        # repeat the step also for an event at its end, whose time would otherwise be a constant without derivative
+        repeat = keep & ~held & (root < jnp.inf) & (ahead.inside | (attempts == 0))
         is_short = goal - t1 > time_tolerance(t1)  # the step was cut, and the next one continues to its goal
         resume = repeat | (keep & is_short)
         inner = jax.tree.map(lambda a, b: jnp.where(resume, a, b), inner, new_inner)
@@ -158,11 +216,38 @@ class Landing(diffrax.AbstractStepSizeController):
         next_t0 = jnp.where(repeat, t0, next_t0)
         next_t1 = jnp.where(repeat, _landing_time(root, t0, t1), self._clip_to_instants(next_t0, goal, y1_candidate))
         attempts = jnp.where(repeat, attempts + 1, 0)
-        if log is not None:
-            stop = keep & ~repeat & ((log.ended > 0) | (log.count >= log.time.shape[0]))
-            result = diffrax.RESULTS.where(stop | held, diffrax.RESULTS.event_occurred, result)
+        stop = keep & ~repeat & ahead.stops
+        result = diffrax.RESULTS.where(stop | held, diffrax.RESULTS.event_occurred, result)
         result = diffrax.RESULTS.where(attempts > self.max_attempts, unsolved_result(), result)
         return keep & ~repeat & ~held, next_t0, next_t1, jump, (inner, goal, attempts), result
+
+
+class _Ahead(NamedTuple):
+    """What a step that the controller keeps has found."""
+
+    #: time of the first event or switch within the step or at its end, otherwise infinity
+    root: Array
+    #: it is before the end of the step
+    inside: Array
+    #: an event would have to hold the motion from the start of the step on
+    held: Array
+    #: the simulation ends with this step
+    stops: Array
+
+
+def _ahead(y: Stepping, t1) -> _Ahead:
+    no = jnp.asarray(False)
+    out = _Ahead(jnp.full_like(t1, jnp.inf), no, no, no)
+    if y.log is not None:
+        g = y.log
+        out = _Ahead(g.root, g.inside > 0, g.held > 0, (g.ended > 0) | (g.count >= g.time.shape[0]))
+    if y.phases is not None:
+        p = y.phases
+        is_first = p.root < out.root
+        inside = (p.inside > 0) | out.inside
+        stops = out.stops | (p.failure > 0) | (p.count >= p.time.shape[0])
+        out = _Ahead(jnp.where(is_first, p.root, out.root), inside, out.held, stops)
+    return out
 
 
 def _landing_time(root, t0, t1):

@@ -4,7 +4,7 @@ import diffrax
 import jax
 
 from jaxdyn.kinematics import difference, integrate
-from jaxdyn.simulation.system import State, underlying_state
+from jaxdyn.simulation.system import State, in_modes, underlying_state
 
 
 def scale_rate(rate, dt):
@@ -19,7 +19,8 @@ class MotionTerm(diffrax.AbstractTerm):
     """
 
     def vf(self, t, y, args):
-        return args.rate(t, underlying_state(args.model, y))
+        system = in_modes(args, getattr(y, "modes", None))  # between steps the state has the modes of the motion
+        return system.rate(t, underlying_state(args.model, y))
 
     def contr(self, t0, t1, **kwargs):
         return t1 - t0

@@ -38,3 +38,4 @@ from jaxdyn.simulation.system._system import System as System
 from jaxdyn.simulation.system._system import as_system as as_system
 from jaxdyn.simulation.system._system import described_motion as described_motion
 from jaxdyn.simulation.system._system import has_vector_coordinates as has_vector_coordinates
+from jaxdyn.simulation.system._system import in_modes as in_modes

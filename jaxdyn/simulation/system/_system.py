@@ -291,6 +291,12 @@ def as_system(system: Model | System) -> System:
     return System(system) if isinstance(system, Model) else system
 
 
+def in_modes(system: System, modes: PyTree) -> System:
+    """The system with its motion in the given modes; the same for a motion without modes."""
+    motion: Any = system.motion
+    return system if modes is None else eqx.tree_at(lambda s: s.motion, system, motion.in_modes(modes))
+
+
 def described_motion(model: Model) -> AbstractMotion:
     """The motion along the closures of the model, or the free motion if there are none."""
     constrained: Any = ConstrainedMotion

@@ -10,6 +10,7 @@ from jaxdyn.simulation.trajectory._export import velocity_names as velocity_name
 from jaxdyn.simulation.trajectory._trajectory import Batched as Batched
 from jaxdyn.simulation.trajectory._trajectory import EventRecord as EventRecord
 from jaxdyn.simulation.trajectory._trajectory import Interpolant as Interpolant
+from jaxdyn.simulation.trajectory._trajectory import PhaseRecord as PhaseRecord
 from jaxdyn.simulation.trajectory._trajectory import SimulationStatus as SimulationStatus
 from jaxdyn.simulation.trajectory._trajectory import Trajectory as Trajectory
 from jaxdyn.simulation.trajectory._trajectory import with_system as with_system

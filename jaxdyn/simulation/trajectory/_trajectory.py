@@ -25,7 +25,7 @@ from jaxdyn.dynamics import (
 )
 from jaxdyn.kinematics import Poses, forward_kinematics, frame_pose
 from jaxdyn.model import Model
-from jaxdyn.simulation.system import State, System, to_state
+from jaxdyn.simulation.system import State, System, in_modes, to_state
 from jaxdyn.spatial import Pose
 
 
@@ -49,6 +49,12 @@ class SimulationStatus(enum.IntEnum):
     HELD = 6
     #: the initial or the final state violates the constraints
     OFF_CONSTRAINT = 7
+    #: contact forces do not exist or are not unique, as in Painleve's paradox; `phases.culprit` is the contact
+    INDETERMINATE = 8
+    #: impacts at one instant did not end
+    IMPACT_LIMIT = 9
+    #: the complementarity problem of contact forces was not solved
+    NOT_SOLVED = 10
 
 
 class EventRecord(eqx.Module):
@@ -67,6 +73,37 @@ class EventRecord(eqx.Module):
     count: Int[Array, "*batch"]
 
 
+class PhaseRecord(eqx.Module):
+    """The phases of a motion with modes, such as a contact: entry k begins at `time[k]`, the first one at the start.
+
+    Entries from `count` on are unused, with NaN for numbers.
+    """
+
+    #: beginning of the phase, s
+    time: Float[Array, "*batch cap"]
+    #: modes of the phase, with leading axis `cap`
+    modes: PyTree
+    #: impulses at its beginning, in the order of the rows of the motion, N s and N m s
+    impulse: Float[Array, "*batch cap rows"]
+    #: 1 for the guards whose roots are its beginning
+    fired: Float[Array, "*batch cap guards"]
+    #: configuration at its beginning, and velocities immediately before and after it
+    q: Float[Array, "*batch cap nq"]
+    v_before: Float[Array, "*batch cap nv"]
+    v: Float[Array, "*batch cap nv"]
+    #: rate of the guard that ended the phase before; near zero the motion grazes and has no derivative
+    slope: Float[Array, "*batch cap"]
+    count: Int[Array, "*batch"]
+    #: index of the contact that a failure concerns, -1 without failure
+    culprit: Int[Array, "*batch"]
+
+    def at(self, t) -> PyTree:
+        """The modes just before time t, or of the first phase."""
+        is_used = jnp.arange(self.time.shape[0]) < self.count
+        k = jnp.searchsorted(jnp.where(is_used, self.time, jnp.inf), t) - 1
+        return jax.tree.map(lambda x: x[jnp.maximum(k, 0)], self.modes)
+
+
 class Interpolant(eqx.Module):
     """Dense output, `interpolant(t) -> (q, v)`, of the order of the solver's interpolation; NaN outside of the times
     that were simulated.
@@ -81,6 +118,7 @@ class Interpolant(eqx.Module):
     infos: PyTree
     #: the solver's class of interpolations
     kind: Callable[..., diffrax.AbstractLocalInterpolation] = eqx.field(static=True)
+    phases: PhaseRecord | None = None
 
     def __call__(self, t) -> tuple[Array, Array]:
         """Configuration `(nq,)` and velocity `(nv,)` at a time t, s."""
@@ -91,8 +129,9 @@ class Interpolant(eqx.Module):
         local = self.kind(t0=times[i], t1=times[i + 1], **jax.tree.map(lambda x: x[i], self.infos))
         state = to_state(self.system.mounted_model, local.evaluate(t))
         q, v = state.q, state.v
-        if self.system.motion.projects:
-            q, v = self.system.motion.project(self.system.mounted_model, t, q, v)
+        system = self.system if self.phases is None else in_modes(self.system, self.phases.at(t))
+        if system.motion.projects:
+            q, v = system.motion.project(system.mounted_model, t, q, v)
         last = times[jnp.maximum(self.count - 1, 0)]
         margin = 16 * jnp.finfo(t.dtype).eps * jnp.maximum(jnp.abs(times[0]), jnp.abs(last))
         is_inside = (t >= times[0] - margin) & (t <= last + margin)
@@ -141,6 +180,10 @@ class Trajectory(eqx.Module):
     interpolant: Interpolant | None = None
     #: the leaves of the system that have the axis of the batch
     batched: Batched = Batched()
+    #: of a motion with modes, otherwise None
+    phases: PhaseRecord | None = None
+    #: the modes of each row, of a motion with modes
+    modes: PyTree = None
 
     def __getitem__(self, k: ArrayLike | slice) -> "Trajectory":
         """One sample of a batch, or several samples by a slice or an array of indices."""
@@ -168,7 +211,9 @@ class Trajectory(eqx.Module):
                 "FAILED: adapted steps shrank to nothing or equations were not solved, check the parts of the system "
                 "at the last state; HELD: the robot rests against a stop that would have to hold it, or starts beyond "
                 "the stop; OFF_CONSTRAINT: start from jaxdyn.constraints.assemble, take smaller steps, or check that "
-                "the constraints are consistent."
+                "the constraints are consistent; INDETERMINATE: contact forces do not exist (Painleve's paradox), reduce the "
+                "friction of the contact phases.culprit; IMPACT_LIMIT: impacts at one instant did not end, give AllAtOnce "
+                "or restitutions above zero; NOT_SOLVED: the equations of contact forces were not solved."
             )
         return self
 
@@ -237,10 +282,10 @@ class Trajectory(eqx.Module):
 def _map_rows(f: Callable[[System, Scalar, State], PyTree], trajectory: Trajectory):
     """`f(system, t, state)` at every time of every sample."""
     tr = trajectory
-    states = State(tr.q, tr.v, tr.parts)
+    states = State(tr.q, tr.v, tr.parts), tr.modes
 
     def rows(system, t, states):
-        return jax.vmap(lambda t, state: f(system, t, state))(t, states)
+        return jax.vmap(lambda t, state, modes: f(in_modes(system, modes), t, state))(t, *states)
 
     if tr.batched.leaves is None:
         for _ in range(tr.q.ndim - 2):

@@ -10,7 +10,7 @@ from jaxdyn._types import PyTree, Scalar
 from jaxdyn.dynamics._contracts import AbstractPart
 
 
-class Switch(eqx.Module):
+class PartSwitch(eqx.Module):
     """An instant at which a part changes its law, where `condition(model, t, q, v, state)` passes through zero.
 
     Arguments:
@@ -34,5 +34,5 @@ class AbstractSwitchingPart(AbstractPart):
     """
 
     @abc.abstractmethod
-    def switches(self) -> tuple[Switch, ...]:
+    def switches(self) -> tuple[PartSwitch, ...]:
         """The instants at which the action is not smooth."""

@@ -1,0 +1,127 @@
+"""The complementarity problem of contact with friction.
+
+For all contacts find forces (or impulses) lambda and rates `u = G lambda + w` with
+
+    0 <= lambda_n - l  perpendicular to  u_n >= 0,    |lambda_t| <= mu lambda_n,   u_t = -k lambda_t, k >= 0, k (mu lambda_n - |lambda_t|) = 0
+
+where a group of friction whose slip is known has `lambda_t = -mu lambda_n d` instead. The conditions are equivalent to
+`R(lambda) = 0` with the projections of Alart and Curnier (1991), on which Newton's method converges in a few steps from
+near the solution. It begins at zero; while it does not converge, sweeps of projected Gauss-Seidel iterations bring it
+nearer.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxdyn._numerics import pseudo_inverse, safe_norm
+from jaxdyn._types import Array, Bool, Float
+from jaxdyn.contact.rigid._layout import Layout, gather_groups, scatter_groups
+
+_ROUNDS = 40
+_SWEEPS = 25
+_NEWTON = 12
+
+
+class Problem(NamedTuple):
+    """Data of the complementarity problem."""
+
+    delassus: Float[Array, "rows rows"]
+    bias: Float[Array, " rows"]
+    #: 1 for contacts that take part
+    takes_part: Float[Array, " contacts"]
+    #: lower bounds of the normal forces
+    least: Float[Array, " contacts"]
+    #: radius of the friction cone of each group
+    mu: Float[Array, " groups"]
+    #: 1 for groups whose slip is known, and its direction in the rows
+    slides: Float[Array, " groups"]
+    directions: Float[Array, " rows"]
+
+
+class Solution(NamedTuple):
+    """Forces along all rows, rates of all rows, and whether the conditions hold."""
+
+    forces: Float[Array, " rows"]
+    rates: Float[Array, " rows"]
+    is_solved: Bool[Array, ""]
+
+
+def solve_complementarity(layout: Layout, problem: Problem) -> Solution:
+    """Solves the problem; the solution is differentiable with respect to all data, with its modes held fixed."""
+    fixed = jax.lax.stop_gradient(problem)
+    step = _step_sizes(layout, fixed)
+    residual = lambda forces, p: _residual(layout, p, step, forces)
+    scale = lambda forces: 1 + jnp.max(jnp.abs(forces), initial=0)
+    tolerance = 64 * layout.num_rows * jnp.finfo(problem.bias.dtype).eps
+    size = lambda forces: jnp.max(jnp.abs(residual(forces, fixed)), initial=0) / scale(forces)
+
+    def newton(_, forces):
+        r, jacobian = residual(forces, fixed), jax.jacfwd(residual)(forces, fixed)
+        new = forces - _inverse(jacobian) @ r
+        return jnp.where(jnp.all(jnp.isfinite(new)), new, forces)
+
+    def attempt(state):
+        start, best, k = state
+        trial = jax.lax.fori_loop(0, _NEWTON, newton, start)
+        is_better = size(trial) < size(best)
+        best = jnp.where(is_better, trial, best)
+        sweeps = jax.lax.fori_loop(0, _SWEEPS, lambda _, x: _sweep(layout, fixed, step, x), start)
+        return sweeps, best, k + 1
+
+    start = jnp.zeros_like(problem.bias)
+    unsolved = lambda state: (size(state[1]) > tolerance) & (state[2] < _ROUNDS)
+    _, forces, _ = jax.lax.while_loop(unsolved, attempt, (start, start, 0))
+    is_solved = size(forces) <= 1e3 * tolerance
+    # one more step with exact derivatives: d lambda = -R_lambda^-1 dR
+    jacobian = jax.jacfwd(residual)(forces, fixed)
+    forces = forces - jax.lax.stop_gradient(_inverse(jacobian)) @ residual(forces, problem)
+    return Solution(forces, problem.delassus @ forces + problem.bias, is_solved)
+
+
+def _inverse(jacobian):
+    return pseudo_inverse(jacobian, jnp.asarray(jnp.finfo(jacobian.dtype).eps ** 0.75, jacobian.dtype))[0]
+
+
+def _step_sizes(layout: Layout, p: Problem):
+    """For each row the inverse of the diagonal of G, the smallest one of the group for the rows of a group."""
+    diagonal = jnp.diagonal(p.delassus)
+    largest = jnp.max(gather_groups(layout, diagonal), axis=1, initial=0)
+    padded = scatter_groups(
+        layout, jnp.zeros_like(diagonal).at[layout.normal].set(diagonal[layout.normal]), largest[:, None]
+    )
+    return 1 / jnp.where(padded > 0, padded, 1)
+
+
+def _residual(layout: Layout, p: Problem, step, forces):
+    """R(lambda), with the dimension of a force."""
+    trial = forces - step * (p.delassus @ forces + p.bias)
+    normal = p.takes_part * jnp.maximum(trial[layout.normal], p.least)
+    friction = _friction(layout, p, normal[layout.contact], gather_groups(layout, trial))
+    target = jnp.zeros_like(forces).at[layout.normal].set(normal)
+    return forces - scatter_groups(layout, target, friction)
+
+
+def _friction(layout: Layout, p: Problem, normal, trial):
+    """Friction forces `(groups, 3)` from normal forces and from the forces at which the groups would stick."""
+    radius = (p.mu * jnp.maximum(normal, 0))[:, None]
+    length = safe_norm(trial, axis=1)[:, None]
+    outside = length > radius
+    target = jnp.where(outside, trial * radius / jnp.where(outside, length, 1), trial)
+    target = jnp.where(p.slides[:, None] > 0, -radius * gather_groups(layout, p.directions), target)
+    return jnp.where(p.takes_part[layout.contact][:, None] > 0, target, 0)
+
+
+def _sweep(layout: Layout, p: Problem, step, forces):
+    """One sweep of projected Gauss-Seidel iterations over the contacts."""
+
+    def visit(i, forces):
+        row = jnp.asarray(layout.normal)[i]
+        normal = jnp.maximum(forces[row] - step[row] * (p.delassus[row] @ forces + p.bias[row]), p.least[i])
+        forces = forces.at[row].set(p.takes_part[i] * normal)
+        trial = forces - step * (p.delassus @ forces + p.bias)
+        friction = _friction(layout, p, forces[layout.normal][layout.contact], gather_groups(layout, trial))
+        return jnp.where(jnp.asarray(layout.contact_of_row) == i, scatter_groups(layout, forces, friction), forces)
+
+    return jax.lax.fori_loop(0, layout.num_contacts, visit, forces)

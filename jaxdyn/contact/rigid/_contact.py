@@ -1,0 +1,71 @@
+"""One rigid contact: a gap with its laws of friction and restitution."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxdyn._numerics import as_float
+from jaxdyn._types import Array, Float
+from jaxdyn.constraints.contract import Configuration, KinematicState
+from jaxdyn.contact.contract import AbstractGap, Touch, relative_velocity
+from jaxdyn.contact.laws import AbstractRestitution, Coulomb, FrictionGroup, Newton, as_friction
+
+
+def _as_restitution(law: AbstractRestitution | ArrayLike) -> AbstractRestitution:
+    return law if isinstance(law, AbstractRestitution) else Newton(law)
+
+
+def _as_plane(plane):
+    return None if plane is None else as_float(plane)
+
+
+class Contact(eqx.Module):
+    """A rigid contact: two bodies that touch without overlap, slide, stick, collide and separate.
+
+    With the gap g, its normal force F and impulse P, `0 <= g, 0 <= F, g F = 0`; friction and restitution obey their laws.
+
+    Arguments:
+
+    * `name`: of the contact, in messages and results.
+    * `gap`: an `AbstractGap` between two bodies.
+    * `friction`: `Coulomb`, a coefficient for it, or None.
+    * `restitution`: `Newton`, `Poisson`, `Stronge`, or a coefficient for Newton's law; by default plastic.
+    * `plane`: the normal of the plane in which both bodies move, in the world. Friction then has one direction, and
+      impacts with friction are solved in closed form.
+
+    ```python
+    from jaxdyn.contact import Contact, Gap, Plane, Poisson, Sphere
+
+    bounce = Contact("floor", Gap("ball", Sphere(0.1), "world", Plane()), friction=0.3, restitution=Poisson(0.8))
+    ```
+    """
+
+    name: str = eqx.field(static=True)
+    gap: AbstractGap
+    friction: Coulomb | None = eqx.field(converter=as_friction, default=None)
+    restitution: AbstractRestitution = eqx.field(converter=_as_restitution, default=0.0)
+    plane: Float[Array, "3"] | None = eqx.field(converter=_as_plane, default=None)
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """Numbers of rows of the groups of friction."""
+        if self.friction is None:
+            return ()
+        rolling, spinning = self.friction.dimensions
+        if self.plane is not None:
+            return (1, 1) if rolling else (1,)
+        return (2, *([2] if rolling else []), *([1] if spinning else []))
+
+    def groups(self, x: Configuration, touch: Touch) -> tuple[FrictionGroup, ...]:
+        """The rows of friction at a configuration."""
+        if self.friction is None:
+            return ()
+        return self.friction.groups(touch.normal, self.plane, self.gap.second.pose(x).rotation)
+
+    def rates(self, x: KinematicState) -> Float[Array, " rows"]:
+        """The normal velocity, followed by the slip velocities and relative angular velocities of the groups."""
+        touch = self.gap.measure(x.configuration)
+        c = relative_velocity(self.gap, x, touch)
+        spin = x.angular_velocity(self.gap.first.link) - x.angular_velocity(self.gap.second.link)
+        rows = [group.basis @ (spin if group.angular else c) for group in self.groups(x.configuration, touch)]
+        return jnp.concatenate([(touch.normal @ c)[None], *rows])

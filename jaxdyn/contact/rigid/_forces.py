@@ -1,0 +1,101 @@
+"""Contact forces in given modes: closed contacts, of which the groups of friction stick or slide.
+
+Rows of sticking groups and normals of closed contacts have `cdot = 0`. A sliding group exerts `-mu_k F_n d` with the
+direction d of its slip, so that all forces are `lambda = S y` with the multipliers y of the rows held at rest:
+
+    P G S y + P w = 0
+
+with the projection P onto these rows. The solution of least norm is taken where forces are not unique.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxdyn._numerics import pseudo_inverse, safe_norm
+from jaxdyn._types import Array, Float
+from jaxdyn.contact.rigid._contact import Contact
+from jaxdyn.contact.rigid._layout import Layout, gather_groups, scatter_groups
+from jaxdyn.contact.rigid._modes import Modes
+
+
+class Cones(NamedTuple):
+    """Radii of the friction cones of all groups at a unit normal force."""
+
+    sticking: Float[Array, " groups"]
+    sliding: Float[Array, " groups"]
+
+
+def friction_cones(contacts: tuple[Contact, ...], dtype) -> Cones:
+    """The radii of the cones of all groups."""
+    sticking, sliding = [], []
+    for contact in contacts:
+        if contact.friction is not None:
+            a, b = contact.friction.bounds(contact.plane is not None)
+            sticking += a
+            sliding += b
+    stack = lambda xs: jnp.stack([jnp.asarray(x, dtype) for x in xs]) if xs else jnp.zeros(0, dtype)
+    return Cones(stack(sticking), stack(sliding))
+
+
+def zero_speed(rate):
+    """Speeds below this number, m/s or rad/s, are those of rounding."""
+    return jnp.finfo(rate.dtype).eps ** 0.6 * (1 + jnp.max(jnp.abs(rate), initial=0))
+
+
+def slip_directions(layout: Layout, rate, basis, direction) -> Float[Array, " rows"]:
+    """Unit vectors of the slips of all groups, in their rows; zero in normal rows.
+
+    They are those of the rates, turned to the side of the reference `direction`, `(groups, 3)`: so the friction force
+    is smooth along a step in which the slip comes to rest. At zero slip they are the reference itself.
+    """
+    reference = reference_directions(layout, basis, direction)
+    length = safe_norm(reference, axis=1)[:, None]
+    reference = reference / jnp.where(length > 0, length, 1)
+    own = gather_groups(layout, rate)
+    speed = safe_norm(own, axis=1)[:, None]
+    moves = speed > jnp.finfo(rate.dtype).eps ** 0.75
+    side = jnp.where(jnp.sum(own * reference, axis=1, keepdims=True) < 0, -1, 1)
+    unit = jnp.where(moves, side * own / jnp.where(moves, speed, 1), reference)
+    is_line = (layout.rows[:, 1:] == layout.num_rows).all(axis=1)[:, None]
+    return scatter_groups(layout, jnp.zeros_like(rate), jnp.where(is_line, jnp.sign(reference), unit))
+
+
+def reference_directions(layout: Layout, basis, direction) -> Float[Array, "groups 3"]:
+    """The components of world vectors, one for each group, along the rows of the groups."""
+    rows = [jnp.zeros(3, direction.dtype).at[: len(e)].set(e @ d) for e, d in zip(basis, direction, strict=True)]
+    return jnp.stack(rows) if rows else jnp.zeros((0, 3), direction.dtype)
+
+
+def held_rows(layout: Layout, modes: Modes) -> Float[Array, " rows"]:
+    """1 for the normals of closed contacts and the rows of their sticking groups."""
+    closed = modes.closed[layout.contact_of_row]
+    return closed * (1 - _at_rows(layout, modes.sliding))
+
+
+def _at_rows(layout: Layout, x):
+    """The values of the groups at their rows; zero at the normals."""
+    return jnp.concatenate([x, jnp.zeros(1, x.dtype)])[layout.group_of_row]
+
+
+def force_map(layout: Layout, cones: Cones, modes: Modes, directions) -> Float[Array, "rows rows"]:
+    """S, which maps multipliers of the rows at rest to the forces along all rows."""
+    closed = modes.closed[layout.contact_of_row]
+    sliding = closed * _at_rows(layout, modes.sliding * cones.sliding) * directions
+    normal_of_row = layout.normal[layout.contact_of_row]
+    held = held_rows(layout, modes)
+    return jnp.diag(held).at[jnp.arange(layout.num_rows), normal_of_row].add(-sliding)
+
+
+def forces_in_modes(layout: Layout, cones: Cones, modes: Modes, directions, delassus, bias):
+    """Forces along all rows, and for each contact the rate of its normal velocity by a unit of its normal force.
+
+    The latter is not positive where Painleve's paradox occurs.
+    """
+    held = held_rows(layout, modes)
+    by_forces = delassus @ force_map(layout, cones, modes, directions)
+    tolerance = jnp.finfo(bias.dtype).eps ** 0.7
+    inverse, _ = pseudo_inverse(held[:, None] * by_forces, jnp.asarray(tolerance, bias.dtype))
+    forces = force_map(layout, cones, modes, directions) @ -(inverse @ (held * bias))
+    gain = by_forces[layout.normal, layout.normal] / jnp.diagonal(delassus)[layout.normal]
+    return forces, jnp.where(modes.closed > 0, gain, 1)

@@ -1,0 +1,25 @@
+"""The discrete state of a motion with contacts."""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from jaxdyn._types import Array, Float
+
+
+class Modes(eqx.Module):
+    """Which contacts are closed, and which of their groups of friction slide. All leaves are floating-point numbers."""
+
+    #: 1 where a contact is closed
+    closed: Float[Array, "*batch contacts"]
+    #: 1 where a group of a closed contact slides, 0 where it sticks
+    sliding: Float[Array, "*batch groups"]
+    #: unit vector of the slip, or of the relative angular velocity, of a sliding group, world axes
+    direction: Float[Array, "*batch groups 3"]
+    #: margin by which a contact that opened without speed may overlap before it closes again, m
+    margin: Float[Array, "*batch contacts"]
+
+
+def open_modes(contacts: int, groups: int, dtype) -> Modes:
+    """The modes in which all contacts are open."""
+    zero = lambda *shape: jnp.zeros(shape, dtype)
+    return Modes(zero(contacts), zero(groups), zero(groups, 3), zero(contacts))

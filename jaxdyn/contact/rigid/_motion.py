@@ -1,0 +1,337 @@
+"""The motion of a robot with rigid contacts: an event-driven motion with modes."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxdyn._errors import ModelError
+from jaxdyn._numerics import as_float
+from jaxdyn._types import Array, Float
+from jaxdyn.constraints import ConstrainedMotion
+from jaxdyn.constraints.contract import AbstractConstraint
+from jaxdyn.constraints.evaluation import (
+    KKT,
+    acceleration_bias,
+    as_constraints,
+    constraint_residuals,
+    constraint_wrenches,
+    holonomic_rows,
+    linearise_constraints,
+)
+from jaxdyn.constraints.types import described_constraints
+from jaxdyn.contact.rigid._contact import Contact
+from jaxdyn.contact.rigid._forces import (
+    forces_in_modes,
+    friction_cones,
+    held_rows,
+    reference_directions,
+    slip_directions,
+    zero_speed,
+)
+from jaxdyn.contact.rigid._impacts import AbstractImpactSequence, AllAtOnce, Encounter, Impact
+from jaxdyn.contact.rigid._layout import Layout, contact_layout, gather_groups
+from jaxdyn.contact.rigid._modes import Modes, open_modes
+from jaxdyn.contact.rigid._rows import (
+    ContactDynamics,
+    ContactRows,
+    contact_dynamics,
+    contact_gaps,
+    contact_kinematics,
+    factorise_bilateral,
+    reflect_inertia,
+)
+from jaxdyn.contact.rigid._switch import choose_modes, find_candidates, unit_rows, world_slip
+from jaxdyn.dynamics import (
+    AbstractModalMotion,
+    Action,
+    FreeMotion,
+    Switch,
+    SwitchFailure,
+    bias_forces,
+    mass_matrix,
+)
+from jaxdyn.kinematics import integrate
+
+
+def _as_contacts(contacts: Contact | Sequence[Contact]) -> tuple[Contact, ...]:
+    out = (contacts,) if isinstance(contacts, Contact) else tuple(contacts)
+    names = [c.name for c in out]
+    duplicates = sorted({n for n in names if names.count(n) > 1})
+    if duplicates:
+        raise ModelError(f"contacts share the names {duplicates}; give each contact a unique name")
+    return out
+
+
+def _as_optional_constraints(constraints):
+    return None if constraints is None else as_constraints(constraints)
+
+
+class ContactMotion(AbstractModalMotion):
+    """The motion of a `System` with rigid contacts: `System(model, parts, motion=ContactMotion(contacts))`.
+
+    The motion is smooth as long as the same contacts are closed and the same ones slide. It changes at events, which
+    `simulate` locates: touch-down with an impact, sticking, sliding, reversal of a slip, and lift-off. Forces in closed
+    contacts are multipliers, so bodies neither overlap nor creep.
+
+    Arguments:
+
+    * `contacts`: one `Contact` or several.
+    * `constraints`: of the mechanism, by default the closures of the model.
+    * `impacts`: the order of impacts at the same instant, `AllAtOnce()` or `OneAfterAnother()`.
+    * `rest_speed`: an impact that would rebound more slowly, m/s, is plastic; bouncing so ends in rest.
+    * `tolerance`: of the rank of the constraints, as in `ConstrainedMotion`.
+
+    ```python
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.contact import Contact, ContactMotion, Gap, Newton, Plane, Sphere
+
+    b = jd.ModelBuilder()
+    b.add_link("ball", "world", jd.joints.Prismatic((0, 0, 1)), jd.spatial.sphere(0.1, mass=1.0))
+    ball = b.build()
+    floor = Contact("floor", Gap("ball", Sphere(0.1), "world", Plane()), restitution=Newton(0.9))
+    system = jd.System(ball, motion=ContactMotion(floor))
+    run = jd.simulate(system, jnp.array([1.1]), jnp.zeros(1), jnp.array([0.0, 2.0]))
+    assert abs(run.q[-1, 0] - 0.113684) < 1e-4  # m, after two impacts
+    ```
+    """
+
+    contacts: tuple[Contact, ...] = eqx.field(converter=_as_contacts)
+    constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=_as_optional_constraints, default=None)
+    impacts: AbstractImpactSequence = AllAtOnce()
+    rest_speed: Float[Array, ""] = eqx.field(converter=as_float, default=1e-3)
+    tolerance: ArrayLike | None = None
+    #: modes in which `simulate` moves the robot; None for the motion as a whole
+    modes: Modes | None = None
+
+    @property
+    def projects(self) -> bool:
+        return True
+
+    @property
+    def adds_constraints(self) -> bool:
+        return True
+
+    @property
+    def has_affine_residual(self) -> bool:
+        return False
+
+    @property
+    def layout(self) -> Layout:
+        """The order of contacts, groups of friction and rows."""
+        return contact_layout(self.contacts)
+
+    @property
+    def num_guards(self) -> int:
+        return 2 * self.layout.num_contacts + self.layout.num_groups
+
+    @property
+    def num_impulses(self) -> int:
+        return self.layout.num_rows
+
+    def check(self, model):
+        self.impacts.check(self.contacts)
+        if not self.contacts:
+            raise ModelError("a ContactMotion has no contacts; give at least one, or omit the motion")
+
+    def in_modes(self, modes):
+        return ContactMotion(self.contacts, self.constraints, self.impacts, self.rest_speed, self.tolerance, modes)
+
+    def initial_modes(self, model, t, q, v):
+        return open_modes(self.layout.num_contacts, self.layout.num_groups, q.dtype)
+
+    # The smooth motion in the modes
+
+    def acceleration(self, model, t, q, v, effort, external):
+        modes = self._own_modes()
+        free = lambda: self._base(model).acceleration(model, t, q, v, effort, external)
+        return jax.lax.cond(jnp.any(modes.closed > 0), lambda: self._closed(model, t, q, v, effort, external)[0], free)
+
+    def residual(self, model, t, q, v, a, effort, external):
+        return a - self.acceleration(model, t, q, v, effort, external)
+
+    def velocity(self, model, t, q, v):
+        return v
+
+    def exerted(self, model, t, q, v, effort, external):
+        a, forces, dynamics = self._closed(model, t, q, v, effort, external)
+        del a
+        constraints, x = self._constraints_of(model), dynamics.at.kinematics
+        kkt = factorise_bilateral(model, constraints, x, q, self.tolerance)
+        load = effort - bias_forces(model, q, v, external) + dynamics.at.jacobian.T @ forces
+        multipliers = kkt.solve(load, -acceleration_bias(model, constraints, x))[1]
+        rows = (*constraints, ContactRows(self.contacts))
+        wrenches, efforts = constraint_wrenches(model, rows, x, jnp.concatenate([multipliers, forces]))
+        return Action(efforts, wrenches)
+
+    def jump(self, model, t, q, impulse):
+        x = contact_kinematics(model, self.contacts, t, q, jnp.zeros_like(impulse))
+        rows = linearise_constraints(model, self._constraints_of(model), x.kinematics)[0]
+        held = held_rows(self.layout, self._own_modes())[:, None] * x.jacobian
+        kkt = KKT.factorise(mass_matrix(model, q), jnp.concatenate([rows, held]), self.tolerance)
+        return kkt.solve(impulse, jnp.zeros(len(rows) + len(held), q.dtype))[0]
+
+    def project(self, model, t, q, v):
+        modes = self._own_modes()
+        closed = lambda: self._project(model, t, q, v, modes)
+        return jax.lax.cond(jnp.any(modes.closed > 0), closed, lambda: self._base(model).project(model, t, q, v))
+
+    def violates_constraints(self, model, t, q, v):
+        gaps = contact_gaps(model, self.contacts, t, q, v)
+        overlaps = jnp.min(gaps) < -(jnp.finfo(q.dtype).eps ** (1 / 3))
+        return overlaps | self._base(model).violates_constraints(model, t, q, v)
+
+    # Events
+
+    def guards(self, model, t, q, v, forces):
+        modes = self._own_modes()
+        gaps = contact_gaps(model, self.contacts, t, q, v) + modes.margin
+
+        def closed():
+            layout, cones = self.layout, friction_cones(self.contacts, q.dtype)
+            effort, external = forces(self, v)
+            dynamics = self._dynamics(model, t, q, v, effort, external)
+            directions = self._directions(dynamics)
+            force, gain = forces_in_modes(layout, cones, modes, directions, dynamics.delassus, dynamics.bias)
+            normal = force[layout.normal]
+            friction = gather_groups(layout, force)
+            within = (cones.sticking * normal[layout.contact]) ** 2 - jnp.sum(friction**2, axis=1)
+            reference = reference_directions(layout, dynamics.at.basis, modes.direction)
+            slip = jnp.sum(gather_groups(layout, dynamics.at.rate) * reference, axis=1)
+            is_closed = modes.closed > 0
+            group = jnp.where(modes.sliding > 0, slip, within)
+            return jnp.concatenate(
+                [jnp.where(is_closed, normal, gaps), jnp.where(is_closed[layout.contact], group, 1), gain]
+            )
+
+        def free():
+            return jnp.concatenate([gaps, jnp.ones(self.num_guards - len(gaps), q.dtype)])
+
+        return jax.lax.cond(jnp.any(modes.closed > 0), closed, free)
+
+    def switch(self, model, t, q, v, fired, forces):
+        modes, layout = self._own_modes(), self.layout
+        n, g = layout.num_contacts, layout.num_groups
+        at = contact_kinematics(model, self.contacts, t, q, v)
+        opened, rested, jammed = fired[:n], fired[n : n + g], fired[n + g :]
+        touching = self._touching(at, modes, opened)
+        impact, v, rate = self._collide(model, q, v, at, touching)
+        candidates = find_candidates(layout, at, rate, touching, rested * modes.sliding)
+        trial = self.in_modes(Modes(candidates.closed, candidates.sliding, candidates.direction, modes.margin))
+        effort, external = forces(trial, v)
+        dynamics = trial._dynamics(model, t, q, v, effort, external)
+        choice = choose_modes(
+            layout,
+            friction_cones(self.contacts, q.dtype),
+            candidates,
+            trial._directions(dynamics),
+            dynamics,
+            _margin(q.dtype),
+        )
+        kinds = SwitchFailure
+        failure = jnp.where(choice.is_solved & impact.is_solved, kinds.NONE, kinds.NOT_SOLVED)
+        failure = jnp.where(impact.is_ended, failure, kinds.IMPACT_LIMIT)
+        is_jammed = jnp.any(jammed > 0)
+        failure = jnp.where((choice.paradox >= 0) | is_jammed, kinds.INDETERMINATE, failure)
+        culprit = jnp.where(is_jammed, jnp.argmax(jammed), jnp.maximum(choice.paradox, jnp.argmax(touching)))
+        number = lambda x: jnp.asarray(x, q.dtype)
+        return Switch(v, choice.modes, impact.impulses, number(failure), number(culprit))
+
+    def update_modes(self, model, t, q, v):
+        modes, layout = self._own_modes(), self.layout
+        at = contact_kinematics(model, self.contacts, t, q, v)
+        slip = world_slip(at, gather_groups(layout, at.rate))
+        moves = (modes.sliding > 0) & (jnp.sum(slip**2, axis=1) > zero_speed(at.rate) ** 2)
+        direction = jnp.where(moves[:, None], unit_rows(slip), modes.direction)
+        margin = jnp.where(at.gap > modes.margin, 0, modes.margin)
+        return jax.lax.stop_gradient(Modes(modes.closed, modes.sliding, direction, margin))
+
+    # Helpers
+
+    def _own_modes(self) -> Modes:
+        if self.modes is None:
+            raise ModelError("a ContactMotion has no modes of its own; simulate it, or use in_modes(modes)")
+        return self.modes
+
+    def _constraints_of(self, model) -> tuple[AbstractConstraint, ...]:
+        return described_constraints(model) if self.constraints is None else self.constraints
+
+    def _base(self, model):
+        """The motion without contacts."""
+        constraints = self._constraints_of(model)
+        return ConstrainedMotion(constraints, tolerance=self.tolerance) if constraints else FreeMotion()
+
+    def _dynamics(self, model, t, q, v, effort, external) -> ContactDynamics:
+        constraints = self._constraints_of(model)
+        return contact_dynamics(model, self.contacts, constraints, t, q, v, effort, external, self.tolerance)
+
+    def _directions(self, dynamics: ContactDynamics):
+        return slip_directions(self.layout, dynamics.at.rate, dynamics.at.basis, self._own_modes().direction)
+
+    def _closed(self, model, t, q, v, effort, external):
+        """Accelerations and contact forces with closed contacts."""
+        dynamics = self._dynamics(model, t, q, v, effort, external)
+        forces, _ = forces_in_modes(
+            self.layout,
+            friction_cones(self.contacts, q.dtype),
+            self._own_modes(),
+            self._directions(dynamics),
+            dynamics.delassus,
+            dynamics.bias,
+        )
+        return dynamics.free + dynamics.spread @ forces, forces, dynamics
+
+    def _project(self, model, t, q, v, modes: Modes):
+        """The nearest state on the constraints with the closed contacts at zero gap and their held rows at rest."""
+        constraints, layout = self._constraints_of(model), self.layout
+        holonomic = jnp.asarray(holonomic_rows(model, constraints), q.dtype)
+        held = held_rows(layout, modes)
+        is_normal = jnp.zeros(layout.num_rows, q.dtype).at[layout.normal].set(1)
+
+        def correct(state, _):
+            q, v = state
+            at = contact_kinematics(model, self.contacts, t, q, jnp.zeros_like(v))
+            bilateral, drift = linearise_constraints(model, constraints, at.kinematics)
+            mass = mass_matrix(model, q)
+            rows = jnp.concatenate([bilateral, held[:, None] * at.jacobian])
+            stays = jnp.concatenate([holonomic, held * is_normal])
+            gap = jnp.zeros(layout.num_rows, q.dtype).at[layout.normal].set(at.gap)
+            residual = jnp.concatenate([constraint_residuals(model, constraints, at.kinematics), held * gap])
+            back = KKT.factorise(mass, rows * stays[:, None], self.tolerance)
+            q = integrate(model, q, -back.minimum_norm(residual * stays))
+            target = jnp.concatenate([drift, -held * at.rate])
+            return (q, KKT.factorise(mass, rows, self.tolerance).project(v, target)[0]), None
+
+        return jax.lax.scan(correct, (q, v), None, length=2)[0]
+
+    def _touching(self, at, modes: Modes, opened):
+        """1 for closed contacts, for those that have just met, and for those that rest at zero gap."""
+        near = at.gap <= _margin(at.gap.dtype)
+        approaching = at.rate[self.layout.normal] <= zero_speed(at.rate)
+        met = jnp.where(modes.closed > 0, 0, opened)
+        return jnp.clip(modes.closed + met + (near & approaching), 0, 1)
+
+    def _collide(self, model, q, v, at, touching) -> tuple[Impact, Array, Array]:
+        """Impulses of the impacts, and velocity and rates after them."""
+        encounter_rate = at.rate
+        approaches = jnp.min(jnp.where(touching > 0, at.rate[self.layout.normal], 0)) < -zero_speed(at.rate)
+
+        def collide():
+            kkt = factorise_bilateral(model, self._constraints_of(model), at.kinematics, q, self.tolerance)
+            spread, delassus = reflect_inertia(kkt, at.jacobian)
+            impact = self.impacts.resolve(Encounter(self.contacts, delassus, at.rate, touching, self.rest_speed))
+            return impact, v + spread @ impact.impulses, encounter_rate + delassus @ impact.impulses
+
+        def keep():
+            yes = jnp.asarray(True)
+            return Impact(jnp.zeros_like(at.rate), yes, yes), v, encounter_rate
+
+        return jax.lax.cond(approaches, collide, keep)
+
+
+def _margin(dtype) -> float:
+    """Gaps below this number, m, are those of rounding."""
+    return float(jnp.finfo(dtype).eps) ** 0.6

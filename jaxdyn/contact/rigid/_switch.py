@@ -1,0 +1,93 @@
+"""What happens at an instant of a motion with contacts: impacts, and the modes of the motion after it.
+
+After the impacts, touching contacts without normal velocity may stay closed. Which of them do, and which of their
+groups of friction stick, is the complementarity problem of contact forces and accelerations; groups that slide have
+their direction already.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxdyn._numerics import safe_norm
+from jaxdyn._types import Array, Float
+from jaxdyn.contact.rigid._complementarity import Problem, solve_complementarity
+from jaxdyn.contact.rigid._forces import Cones, forces_in_modes, zero_speed
+from jaxdyn.contact.rigid._layout import Layout, gather_groups
+from jaxdyn.contact.rigid._modes import Modes
+from jaxdyn.contact.rigid._rows import ContactDynamics, ContactKinematics
+
+
+class Candidates(NamedTuple):
+    """Contacts that may stay closed, and their groups with a slip, of known direction in the world."""
+
+    closed: Float[Array, " contacts"]
+    sliding: Float[Array, " groups"]
+    direction: Float[Array, "groups 3"]
+
+
+def find_candidates(layout: Layout, at: ContactKinematics, rate, touching, at_rest) -> Candidates:
+    """The candidates after the impacts; `at_rest` marks groups whose slip has just become zero."""
+    small = zero_speed(rate)
+    closed = touching * (rate[layout.normal] <= small)
+    slip = world_slip(at, gather_groups(layout, rate))
+    speed = safe_norm(slip, axis=1)
+    limit = jnp.where(at_rest > 0, jnp.finfo(rate.dtype).eps ** 0.3 * (1 + jnp.max(jnp.abs(rate))), small)
+    sliding = closed[layout.contact] * (speed > limit)
+    return Candidates(closed, sliding, unit_rows(slip) * sliding[:, None])
+
+
+def world_slip(at: ContactKinematics, rows) -> Float[Array, "groups 3"]:
+    """Vectors in the world from the components `(groups, 3)` along the rows of the groups."""
+    out = [e.T @ rows[k, : len(e)] for k, e in enumerate(at.basis)]
+    return jnp.stack(out) if out else jnp.zeros((0, 3), rows.dtype)
+
+
+def unit_rows(x):
+    """Rows of unit length; zero where they vanish."""
+    length = safe_norm(x, axis=1)[:, None]
+    return x / jnp.where(length > 0, length, 1)
+
+
+class ModeChoice(NamedTuple):
+    """Modes, whether they satisfy all conditions, and the contact at which Painleve's paradox occurs, or -1."""
+
+    modes: Modes
+    is_solved: Array
+    paradox: Array
+
+
+def choose_modes(
+    layout: Layout, cones: Cones, candidates: Candidates, directions, dynamics: ContactDynamics, margin
+) -> ModeChoice:
+    """The modes in which the candidates go on, from the complementarity problem of forces and accelerations.
+
+    `directions` are those of the slips, along the rows; `margin` is given to contacts that open without speed.
+    """
+    mu = jnp.where(candidates.sliding > 0, cones.sliding, cones.sticking)
+    problem = Problem(
+        dynamics.delassus,
+        dynamics.bias,
+        candidates.closed,
+        jnp.zeros_like(candidates.closed),
+        mu,
+        candidates.sliding,
+        directions,
+    )
+    solution = solve_complementarity(layout, problem)
+    small = zero_speed(dynamics.bias)
+    closed = candidates.closed * (solution.rates[layout.normal] <= small)
+    start = gather_groups(layout, solution.rates)
+    slips = (safe_norm(start, axis=1) > small) & (closed[layout.contact] > 0)
+    incipient = unit_rows(world_slip(dynamics.at, start))
+    sliding = jnp.where(candidates.sliding > 0, closed[layout.contact], slips.astype(closed.dtype))
+    direction = jnp.where(candidates.sliding[:, None] > 0, candidates.direction, incipient) * sliding[:, None]
+    modes = Modes(closed, sliding, direction, margin * (candidates.closed - closed))
+    _, gain = forces_in_modes(layout, cones, _candidate_modes(candidates), directions, dynamics.delassus, dynamics.bias)
+    paradox = jnp.where(jnp.min(gain) <= 0, jnp.argmin(gain), -1)
+    return ModeChoice(jax.tree.map(jnp.asarray, modes), solution.is_solved, paradox)
+
+
+def _candidate_modes(candidates: Candidates) -> Modes:
+    return Modes(candidates.closed, candidates.sliding, candidates.direction, jnp.zeros_like(candidates.closed))
