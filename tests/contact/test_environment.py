@@ -7,8 +7,10 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn import Event, ModelError
-from jaxdyn.constraints import ConstrainedMotion, Holonomic, constrained_dynamics, impulse
+from jaxdyn.constraints import Holonomic, constrained_dynamics, impulse
 from jaxdyn.contact import (
+    Contact,
+    ContactMotion,
     Environment,
     EnvironmentForceControl,
     EnvironmentMotion,
@@ -129,13 +131,16 @@ def test_drop_on_a_mass():
 
 @pytest.mark.exhaustive
 def test_motion_with_the_surface_as_a_link():
-    """Model (c) by a constraint between the tool and the link of the surface."""
-    start = environment_impact(tool(), FLOOR, ENVIRONMENT, jnp.zeros(1), jnp.array([-TOUCH_SPEED])).v
+    """Model (c) by a rigid contact of the tool and the link of the surface: fall, impact and motion in contact."""
     robot, gap, _ = with_environment(tool(), "tool", "world", ENVIRONMENT)
-    merged = jd.System(robot, motion=ConstrainedMotion(_closed(gap)))
-    both = jd.simulate(merged, jnp.zeros(2), jnp.repeat(start, 2), jnp.array([0.0, 0.03]), **OPTIONS)
-    np.testing.assert_allclose(both.q[-1], -0.024732840016, rtol=1e-9)
-    np.testing.assert_allclose(both.v[-1], -0.372990606286, rtol=1e-9)
+    system = jd.System(robot, motion=ContactMotion(Contact("surface", gap)))
+    touch = (0.2 / GRAVITY) ** 0.5
+    path = jd.simulate(system, jnp.array([0.1, 0.0]), jnp.zeros(2), jnp.array([0.0, touch + 0.03]), **OPTIONS)
+    np.testing.assert_allclose(path.phases.time[1], touch, rtol=1e-12)
+    np.testing.assert_allclose(path.phases.impulse[1], 0.5602856414366, rtol=1e-12)
+    np.testing.assert_allclose(path.phases.v[1], -1.1205712828732, rtol=1e-12)
+    np.testing.assert_allclose(path.q[-1], -0.024732840016, rtol=1e-10)
+    np.testing.assert_allclose(path.v[-1], -0.372990606286, rtol=1e-10)
 
 
 @pytest.mark.exhaustive

@@ -39,7 +39,7 @@ def with_environment(
     The surface is a link on a prismatic joint with the stiffness, damping and armature of the environment. It is
     measured from its equilibrium, so its mass has no weight. With an outer spring the tool acts on it through a
     `CompliantContact`, `F = max(0, k_o (w - s) + b_o (wdot - sdot))`. Without one the contact is rigid: hand `gap` to
-    a rigid contact, or to a `Holonomic` constraint for the motion in contact.
+    a `Contact` of a `ContactMotion`, which has the impact on the mass and the motion with it.
 
     Arguments:
 
