@@ -91,7 +91,7 @@ def _with_leaves(law, **leaves):
     return eqx.tree_at(lambda m: [getattr(m, k) for k in leaves], batch, [jnp.asarray(x) for x in leaves.values()])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_hunt_crossley_impacts():
     """Restitution and depth in closed form; the reference digits."""
     c, v = np.array([0.5, 1.0, 0.2]), np.array([1.0, 1.0, 4.42944691807])
