@@ -19,7 +19,7 @@ from jaxdyn.contact import (
     RegularisedFriction,
 )
 from jaxdyn.joints import Prismatic
-from jaxdyn.simulation import switching_events
+from jaxdyn.simulation import integrate_fixed_steps, switching_events
 from jaxdyn.spatial import point_mass
 
 from ._drops import FLOOR, FORWARD, drop, impacts, tool, total_energy
@@ -205,6 +205,8 @@ def test_modes_need_their_events():
     system = jd.System(tool(), (CompliantContact(FLOOR, LinearSpring(4e3, 30.0)),))
     with pytest.raises(ModelError, match="CompliantContact changes its discrete state .*switching_events"):
         jd.simulate(system, jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 0.1]))
+    with pytest.raises(ModelError, match="discrete state .*located=False"):
+        integrate_fixed_steps(system, jnp.ones(1), jnp.zeros(1), 0.0, 0.01, 2)
     with pytest.raises(ModelError, match="switch 0 of part 0, which the system does not have"):
         jd.simulate(tool(), jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 0.1]), events=switching_events(system))
 

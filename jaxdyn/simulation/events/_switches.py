@@ -109,6 +109,7 @@ def bind_switches(events: Sequence[Event], system: System) -> tuple[Event, ...]:
         if event.reset is not None and key not in given:
             raise ModelError(
                 f"{type(system.parts[key[0]]).__name__} changes its discrete state at events, which are missing; give "
-                "simulate(system, ..., events=jaxdyn.simulation.switching_events(system))"
+                "simulate(system, ..., events=jaxdyn.simulation.switching_events(system)), or a part without a "
+                "discrete state, such as CompliantContact(..., located=False)"
             )
     return tuple(bound)
