@@ -14,4 +14,5 @@ from jaxdyn._numerics._lanes import kernel as kernel
 from jaxdyn._numerics._safe import safe_norm as safe_norm
 from jaxdyn._numerics._safe import sinc as sinc
 from jaxdyn._numerics._safe import smooth_sign as smooth_sign
+from jaxdyn._numerics._safe import tanhc as tanhc
 from jaxdyn._numerics._trig import sincos as sincos

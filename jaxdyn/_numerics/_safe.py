@@ -24,6 +24,19 @@ def sinc(x2):
     )
 
 
+def tanhc(x2):
+    """`tanh(x)/x` as a function of `x^2`, smooth at zero."""
+    coefficients = (1 / 3, 2 / 15, 17 / 315, 62 / 2835, 1382 / 155925, 21844 / 6081075, 929569 / 638512875)
+
+    def series(y):
+        value = jnp.zeros_like(y)
+        for k, c in reversed(tuple(enumerate(coefficients))):
+            value = y * ((-1) ** (k + 1) * c + value)
+        return 1 + value
+
+    return _select_series(x2, 1e-2, series, lambda x: jnp.tanh(x) / x)
+
+
 def smooth_sign(x, width):
     """`tanh(x / width)`, a smooth approximation of `sign(x)`; exactly `sign(x)` for zero `width`."""
     sharp = width == 0

@@ -1,5 +1,14 @@
-"""Contact: gaps between bodies, with laws of impact and friction."""
+"""Contact: gaps between bodies, rigid and compliant contact, and dynamic environments."""
 
+from jaxdyn.contact.compliant import AbstractNormalLaw as AbstractNormalLaw
+from jaxdyn.contact.compliant import CompliantContact as CompliantContact
+from jaxdyn.contact.compliant import ContactForces as ContactForces
+from jaxdyn.contact.compliant import ContactMode as ContactMode
+from jaxdyn.contact.compliant import Hertz as Hertz
+from jaxdyn.contact.compliant import HuntCrossley as HuntCrossley
+from jaxdyn.contact.compliant import LinearSpring as LinearSpring
+from jaxdyn.contact.compliant import RegularisedFriction as RegularisedFriction
+from jaxdyn.contact.compliant import series_stiffness as series_stiffness
 from jaxdyn.contact.contract import AbstractGap as AbstractGap
 from jaxdyn.contact.contract import Touch as Touch
 from jaxdyn.contact.coordinates import CoordinateKinematics as CoordinateKinematics
@@ -9,6 +18,18 @@ from jaxdyn.contact.coordinates import ProjectedDynamics as ProjectedDynamics
 from jaxdyn.contact.coordinates import peg_coordinates as peg_coordinates
 from jaxdyn.contact.coordinates import pose_coordinates as pose_coordinates
 from jaxdyn.contact.coordinates import projected_dynamics as projected_dynamics
+from jaxdyn.contact.environment import Environment as Environment
+from jaxdyn.contact.environment import EnvironmentDynamics as EnvironmentDynamics
+from jaxdyn.contact.environment import EnvironmentForceControl as EnvironmentForceControl
+from jaxdyn.contact.environment import EnvironmentImpact as EnvironmentImpact
+from jaxdyn.contact.environment import EnvironmentModel as EnvironmentModel
+from jaxdyn.contact.environment import EnvironmentMotion as EnvironmentMotion
+from jaxdyn.contact.environment import MasslessEnvironment as MasslessEnvironment
+from jaxdyn.contact.environment import PenetrationState as PenetrationState
+from jaxdyn.contact.environment import SurfaceState as SurfaceState
+from jaxdyn.contact.environment import environment_dynamics as environment_dynamics
+from jaxdyn.contact.environment import environment_impact as environment_impact
+from jaxdyn.contact.environment import with_environment as with_environment
 from jaxdyn.contact.geometry import AbstractShape as AbstractShape
 from jaxdyn.contact.geometry import AbstractSurface as AbstractSurface
 from jaxdyn.contact.geometry import Capsule as Capsule

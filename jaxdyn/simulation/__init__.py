@@ -21,6 +21,7 @@ from jaxdyn.simulation.events import Event as Event
 from jaxdyn.simulation.events import JointLimit as JointLimit
 from jaxdyn.simulation.events import Rebound as Rebound
 from jaxdyn.simulation.events import joint_stops as joint_stops
+from jaxdyn.simulation.events import switching_events as switching_events
 from jaxdyn.simulation.linearisation import StateFeedback as StateFeedback
 from jaxdyn.simulation.linearisation import SystemLqr as SystemLqr
 from jaxdyn.simulation.linearisation import linearise_system as linearise_system

@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn import constraints, dynamics, kinematics, simulation
+from jaxdyn import constraints, contact, dynamics, kinematics, simulation
 from jaxdyn.constraints import PrescribedCoordinate
+from jaxdyn.contact import Environment, Gap, Plane, Point
 from jaxdyn.joints import Free, Revolute
 from jaxdyn.spatial import Pose, box
 
-FOLDERS = (kinematics, dynamics, constraints, simulation)
+FOLDERS = (kinematics, dynamics, constraints, contact, simulation)
 #: functions whose arguments have other meanings, with the reason
 OTHERS = {
     "combine_batch": "takes results",
@@ -22,6 +23,7 @@ OTHERS = {
     "common_load": "assembles models",
     "gripping_load": "assembles models",
     "on_surface": "assembles models",
+    "with_environment": "assembles models",
     "linearise_system": "takes a state of the system",
     "mass_matrix_of_bodies": "an inner function: its callers have checked",
     "power_flows": "takes a state of the system",
@@ -60,6 +62,8 @@ def _values() -> dict[str, Any]:
         **dict.fromkeys(CONFIGURATIONS, q),
         **{name: vector(7) for name in VELOCITIES},
         "external": vector((2, 6)),
+        "gap": Gap("arm", Point(), "world", Plane()),
+        "environment": Environment(0.5, 4000.0, 30.0),
         "name": "arm",
         "reference": jd.LOCAL,
         "target": Pose(jnp.eye(3), jnp.zeros(3)),

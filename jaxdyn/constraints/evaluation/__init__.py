@@ -8,6 +8,7 @@ from jaxdyn.constraints.evaluation._evaluate import constraint_rates as constrai
 from jaxdyn.constraints.evaluation._evaluate import constraint_residuals as constraint_residuals
 from jaxdyn.constraints.evaluation._evaluate import constraint_wrenches as constraint_wrenches
 from jaxdyn.constraints.evaluation._evaluate import holonomic_rows as holonomic_rows
+from jaxdyn.constraints.evaluation._evaluate import kinematic_state as kinematic_state
 from jaxdyn.constraints.evaluation._evaluate import linearise_constraints as linearise_constraints
 from jaxdyn.constraints.evaluation._evaluate import moving_coordinates as moving_coordinates
 from jaxdyn.constraints.evaluation._evaluate import row_slices as row_slices

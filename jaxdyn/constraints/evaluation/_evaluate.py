@@ -115,8 +115,17 @@ def _rate(c, model: Model, point, tangent, v):
     if isinstance(c, AbstractHolonomic):
         return jax.jvp(lambda *y: _residual(c, model, y), point, tangent)[1]
     assert isinstance(c, AbstractNonholonomic)
-    state = KinematicState(Configuration(model, *point), v, _angular_velocities(point[2], tangent[2]), tangent[3])
-    return _check_rows(c, "the rate", c.rate(state), point[1].dtype)
+    return _check_rows(c, "the rate", c.rate(_kinematic_state(model, point, tangent, v)), point[1].dtype)
+
+
+def _kinematic_state(model: Model, point, tangent, v) -> KinematicState:
+    """The state of the links when `point = (t, q, R, p)` moves along `tangent`."""
+    return KinematicState(Configuration(model, *point), v, _angular_velocities(point[2], tangent[2]), tangent[3])
+
+
+def kinematic_state(model: Model, x: ConstraintKinematics) -> KinematicState:
+    """The state and the velocities of all links."""
+    return _kinematic_state(model, x.expansion.value, x.expansion.rate, x.v)
 
 
 def _concatenate_rows(parts, dtype):

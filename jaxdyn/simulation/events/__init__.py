@@ -16,3 +16,5 @@ from jaxdyn.simulation.events._stops import Coordinate as Coordinate
 from jaxdyn.simulation.events._stops import JointLimit as JointLimit
 from jaxdyn.simulation.events._stops import Rebound as Rebound
 from jaxdyn.simulation.events._stops import joint_stops as joint_stops
+from jaxdyn.simulation.events._switches import bind_switches as bind_switches
+from jaxdyn.simulation.events._switches import switching_events as switching_events

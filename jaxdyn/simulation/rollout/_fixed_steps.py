@@ -10,6 +10,7 @@ from jaxdyn._errors import ModelError, check_count, check_positive
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
+from jaxdyn.simulation.events import bind_switches
 from jaxdyn.simulation.solvers import MotionTerm, check_methods, prepare_solver
 from jaxdyn.simulation.system import State, System, as_system, pack_parts, to_state
 
@@ -63,6 +64,7 @@ def integrate_fixed_steps(
     check_count("num_steps", num_steps)
     check_positive("dt", dt, "s")
     check_methods(solver, None, adjoint)
+    bind_switches((), system)  # refuses parts that need events
     if system.updates_between_steps:
         raise ModelError(
             "integrate_fixed_steps makes steps alone, and this system has sampled parts or a motion that projects the "

@@ -13,7 +13,7 @@ from jaxdyn._errors import ModelError, ShapeError, check_count, check_instance, 
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
-from jaxdyn.simulation.events import Event, empty_log
+from jaxdyn.simulation.events import Event, bind_switches, empty_log
 from jaxdyn.simulation.rollout._phases import phase_record, row_modes, start_phases
 from jaxdyn.simulation.rollout._stepped import Landing, Stepped, Stepping
 from jaxdyn.simulation.solvers import MotionTerm, check_methods, check_step_size, prepare_solver
@@ -117,7 +117,8 @@ def simulate(
     (q0, v0), ts = _check_start(whole, q0, v0, ts)
     dtype = ts.dtype
     start = q0, v0, parts
-    whole, events, start, ts = _as_strong_types((whole, tuple(events), start, ts), dtype)
+    whole, start, ts = _as_strong_types((whole, start, ts), dtype)
+    events = _as_strong_types(bind_switches(events, whole), dtype)
     for event in events:
         event.check(whole.motion)
     if max_steps is None:
