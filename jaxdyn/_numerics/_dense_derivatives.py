@@ -7,8 +7,14 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
 
+def moving_arrays(tangents: list) -> list[int]:
+    """The positions of tangents that may differ from zero, in a rule with symbolic zeros."""
+    is_zero = lambda dx: isinstance(dx, SymbolicZero) or dx.dtype == jax.dtypes.float0
+    return [i for i, dx in enumerate(tangents) if not is_zero(dx)]
+
+
 def dense_derivatives(f: Callable) -> Callable:
-    """`f(xs)` of a list of arrays, with derivatives of any order as matrices that forward mode computes.
+    """`f(xs)` of a list of arrays alone, with derivatives of any order as matrices that forward mode computes.
 
     A loop of unknown length has derivatives in forward mode only. With its Jacobian at hand, reverse mode is a product
     with the transpose. The Jacobian has columns for those arrays of xs that have tangents. f returns a pytree of
@@ -18,7 +24,7 @@ def dense_derivatives(f: Callable) -> Callable:
 
     def rule(primals, tangents):
         (xs,), (dxs,) = primals, tangents
-        moving = [i for i, dx in enumerate(dxs) if not isinstance(dx, SymbolicZero)]
+        moving = moving_arrays(dxs)
 
         def value_and_jacobian(xs):
             def with_value(inputs):

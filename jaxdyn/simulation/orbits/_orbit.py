@@ -102,7 +102,7 @@ def _solve(return_map, system: System, guess: State, args, tolerance, max_iterat
     returns, is_forced = options
     layout = part_layout(system, "a periodic orbit")
     guess = system.initial(guess.q, guess.v, 0.0, guess.parts)
-    inputs, others = eqx.partition((system, args), eqx.is_inexact_array)
+    inputs, others = eqx.partition((system, args), eqx.is_array)
     leaves, tree = jax.tree.flatten(inputs)
     restore = lambda leaves: eqx.combine(jax.tree.unflatten(tree, leaves), others)
 

@@ -6,9 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_derivatives import SymbolicZero
 
-from jaxdyn._numerics import dense_derivatives
+from jaxdyn._numerics import dense_derivatives, moving_arrays
 from jaxdyn._types import Array, PyTree
 from jaxdyn.kinematics import configuration_velocity
 from jaxdyn.simulation.orbits._newton import Iterate, Linearisation, solve_fixed_point
@@ -53,7 +52,7 @@ def find_fixed_point(problem: ReturnProblem, numbers: list[Array], guess: State,
     rebuild = lambda leaves: jax.tree.unflatten(tree, leaves)
 
     @jax.custom_jvp
-    def run(numbers, leaves):
+    def run(numbers, leaves, tolerance, limit):
         it = solve_fixed_point(
             lambda x: problem.linearise(numbers, x),
             lambda x, e: problem.displace(numbers, x, e),
@@ -73,14 +72,14 @@ def find_fixed_point(problem: ReturnProblem, numbers: list[Array], guess: State,
         return ((leaves, time), it), ((jax.tree.leaves(dx), dtime), jax.tree.map(_zero_tangent, it))
 
     run.defjvp(rule, symbolic_zeros=True)
-    (leaves, time), it = run(numbers, [jax.lax.stop_gradient(x) for x in leaves])
+    (leaves, time), it = run(numbers, *jax.lax.stop_gradient((leaves, tolerance, limit)))
     return rebuild(leaves), time, jax.lax.stop_gradient(it)
 
 
 def _implicit_tangents(problem: ReturnProblem, numbers, dnumbers, x: State, it: Iterate) -> tuple[State, Array]:
     """`dx = (1 - D_x P)^-1 D_p P dp` and `dT = D_x T dx + D_p T dp`; zero if there is no fixed point."""
     is_sound = it.status == OrbitStatus.CONVERGED
-    moving = [i for i, d in enumerate(dnumbers) if not isinstance(d, SymbolicZero)]
+    moving = moving_arrays(dnumbers)
     leaves, tree = jax.tree.flatten(x)
 
     def slopes(arrays):
@@ -110,31 +109,28 @@ def differentiable_jacobian(problem: ReturnProblem, numbers: list[Array], x: Sta
     `jax.checkpoint` leaves out of gradients that do not need them.
     """
     leaves, tree = jax.tree.flatten(x)
-    is_sound = it.status == OrbitStatus.CONVERGED
 
     @jax.custom_jvp
-    def known(value, arrays):
+    def known(value, status, arrays):
         return value
 
     def rule(primals, tangents):
-        (value, arrays), (_, darrays) = primals, tangents
-        moving = [i for i, d in enumerate(darrays) if not isinstance(d, SymbolicZero)]
+        (value, status, arrays), (_, _, darrays) = primals, tangents
+        moving, k = moving_arrays(darrays), len(numbers)
 
-        def jacobian(inputs):
-            everything = _replace(arrays, moving, inputs)
-            k = len(numbers)
-            state = jax.tree.unflatten(tree, everything[k:])
-            slope = jax.jacfwd(lambda e: problem.local(everything[:k], state, e)[0][:-1])
-            return slope(jnp.zeros(problem.n, x.v.dtype))
+        def jacobian(arrays):
+            state = jax.tree.unflatten(tree, arrays[k:])
+            slope = jax.jacfwd(lambda e: problem.local(arrays[:k], state, e)[0][:-1])
+            return slope(jnp.zeros(problem.n, value.dtype))
 
-        now = [arrays[i] for i in moving]
-        columns = jax.jacfwd(dense_derivatives(jacobian))(now)
-        columns = [jnp.where(is_sound, c, 0) for c in columns]
+        moved = lambda now: dense_derivatives(jacobian)(_replace(arrays, moving, now))
+        columns = jax.jacfwd(moved)([arrays[i] for i in moving])
+        columns = [jnp.where(status == OrbitStatus.CONVERGED, c, 0) for c in columns]
         terms = [jnp.tensordot(c, darrays[i], darrays[i].ndim) for i, c in zip(moving, columns, strict=True)]
-        return known(value, arrays), sum(terms, jnp.zeros_like(value))
+        return known(value, status, arrays), sum(terms, jnp.zeros_like(value))
 
     known.defjvp(rule, symbolic_zeros=True)
-    return jax.checkpoint(known)(it.point.jacobian, [*numbers, *leaves])
+    return jax.checkpoint(known)(it.point.jacobian, it.status, [*numbers, *leaves])
 
 
 def _replace(values: list, positions: list[int], new: list) -> list:
