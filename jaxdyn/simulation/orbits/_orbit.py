@@ -22,7 +22,10 @@ from jaxdyn.simulation.trajectory import SimulationStatus, Trajectory
 
 
 class PeriodicOrbit(eqx.Module):
-    """Result of `periodic_orbit`. All floating-point fields but `error` have derivatives, which are zero if the search failed."""
+    """Result of `periodic_orbit`.
+
+    State, period, Jacobian and multipliers have derivatives, which are zero where the search failed.
+    """
 
     #: the state that returns to itself
     state: State
@@ -72,7 +75,64 @@ def periodic_orbit(
     tolerance: ArrayLike | None = None,
     max_iterations: int = 30,
 ) -> PeriodicOrbit:
-    """docstring"""
+    """The periodic orbit near a guess: the fixed point `P(x) = x` of a return map, found by Newton's method.
+
+    A limit cycle of a walker, a forced oscillation, or a self-excited one. The return map
+    `P(system, state, *args)` simulates from a state x on a section to the next state on it and returns the trajectory,
+    or a tuple with one trajectory for each phase of the motion; the last state of the last phase is `P(x)`. Each phase
+    has to end at a terminal event, or at the last time if it has no events. The reset of the event may contain an
+    impact and the exchange of symmetric legs. The Jacobian of P includes the saltation matrices of all events.
+
+    Arguments:
+
+    * `return_map`: as above. It calls `simulate` with `adjoint=diffrax.ForwardMode()`, and with `parts=state.parts` if
+      the system has parts with states. Functions are compared by identity: define the map at module level and pass
+      its parameters as `args`, so that it is not compiled again.
+    * `system`: a model or a system in continuous time.
+    * `guess`: a state near the orbit, from which the motion returns.
+    * `args`: further arguments of the map, any pytrees.
+    * `returns`: number of returns that make up the orbit, 2 for the orbit after a period doubling.
+    * `is_forced`: whether every phase ends at its last time although it has events, as under a periodic drive.
+    * `tolerance`: relative length of the last Newton step, by default the square root of the machine epsilon. The
+      orbit is as accurate as the simulation, and better than the tolerance by the quadratic convergence of the method.
+    * `max_iterations`: maximum number of returns that are computed; halved steps count.
+
+    Returns a `PeriodicOrbit`, with a status. The state, the period, and the multipliers are differentiable in both
+    modes with respect to every leaf of the system, of `args` and of the closure of the map, by the implicit function
+    theorem, `dx = (1 - D_x P)^-1 D_p P dp`. The Jacobians are computed in forward mode, with one column for each leaf
+    that has a tangent. Derivatives of multipliers need second derivatives of the motion, which compile slowly; the
+    other derivatives do not, under `jax.jit`.
+
+    P maps a neighbourhood of the section to the section, so the direction of the flow of an autonomous system has the
+    multiplier 0. It has to be differentiable there: if the state starts on the section and crosses it in the direction
+    of the event, simulate a first phase without the event. Orbits that are not isolated, such as those of conservative
+    systems, have a multiplier 1 and are not found. Raises `ModelError` for a map that does not return trajectories or
+    has no derivatives in forward mode, and for sampled parts.
+
+    Guckenheimer and Holmes 1983, section 1.5; Hiskens and Pai, "Trajectory sensitivity analysis of hybrid systems",
+    IEEE TCAS-I 47(2), 2000.
+
+    ```python
+    import diffrax
+    import jax.numpy as jnp
+    import jaxdyn as jd
+    from jaxdyn.simulation import OrbitStatus, State, periodic_orbit
+
+
+    def push(t, q, v):
+        return 0.1 * jnp.cos(2.0 * t)[None]
+
+
+    def period(system, state):
+        ts = jnp.array([0.0, jnp.pi])
+        return jd.simulate(system, state.q, state.v, ts, effort=push, dt=0.1, adjoint=diffrax.ForwardMode())
+
+
+    orbit = periodic_orbit(period, jd.robots.pendulum(damping=1.0), State(jnp.zeros(1), jnp.zeros(1)))
+    assert orbit.status == OrbitStatus.CONVERGED and orbit.is_stable
+    assert abs(orbit.multipliers[0]) < 1.0
+    ```
+    """
     system = as_system(system)
     check_instance("guess", guess, State, "make it with jaxdyn.simulation.State(q, v)")
     check_count("returns", returns)
@@ -85,7 +145,12 @@ def periodic_orbit(
     check_positive("tolerance", tolerance, "relative")
     try:
         return _solve(
-            return_map, system, guess, args, jnp.asarray(tolerance, dtype), jnp.asarray(max_iterations),
+            return_map,
+            system,
+            guess,
+            args,
+            jnp.asarray(tolerance, dtype),
+            jnp.asarray(max_iterations),
             (returns, is_forced),
         )
     except TypeError as error:

@@ -8,9 +8,7 @@ import jax.numpy as jnp
 
 import jaxdyn as jd
 import jaxdyn.constraints as jc
-from jaxdyn.simulation import Event, State, simulate
-
-TIGHT = {"rtol": 1e-11, "atol": 1e-12}
+from jaxdyn.simulation import Event, simulate
 
 
 class Ground(eqx.Module):
@@ -70,7 +68,13 @@ class Walker(eqx.Module):
 
 def step(system, state, walker, horizon=2.0, tolerance=1e-11):
     ts = jnp.array([0.0, 1.0]) * horizon
-    options = {"rtol": tolerance, "atol": tolerance, "adjoint": diffrax.ForwardMode(), "max_events": 1, "max_steps": 1000}
+    options = {
+        "rtol": tolerance,
+        "atol": tolerance,
+        "adjoint": diffrax.ForwardMode(),
+        "max_events": 1,
+        "max_steps": 1000,
+    }
     return simulate(system, state.q, state.v, ts, events=(walker.strike,), **options)
 
 
