@@ -50,7 +50,7 @@ def solve_fixed_point(linearise: Callable, displace: Callable, guess: State, n: 
     """Newton's method with step halving on `P(x) = x`; `linearise(x)` and `displace(x, e)` are functions of states.
 
     A step e solves `(1 - DP) e = P(x) (-) x`. It is halved until the motion returns and the deviation decreases. The
-    iteration ends at a state whose Newton step is below the tolerance.
+    iteration ends after a step below the tolerance, so that the Jacobian belongs to the fixed point as well.
     """
     run = lambda it: _advance(it, linearise, displace, tolerance, limit)
     return jax.lax.while_loop(lambda it: it.is_running, run, _first(guess, n))
@@ -67,34 +67,38 @@ def _first(guess: State, n: int) -> Iterate:
 
 
 def _advance(it: Iterate, linearise: Callable, displace: Callable, tolerance, limit) -> Iterate:
+    """The iterate after one more return, from the trial state."""
     trial = displace(it.state, it.fraction * it.step)
     point = linearise(trial)
     error = jnp.linalg.norm(point.deviation)
-    step = jnp.linalg.solve(jnp.eye(point.deviation.size, dtype=error.dtype) - point.jacobian, point.deviation)
-    is_sound = point.has_returned & jnp.isfinite(error) & jnp.isfinite(step).all()
-    is_better = is_sound & (error < it.error)
-    choose = lambda new, old: jax.tree.map(lambda a, b: jnp.where(is_better, a, b), new, old)
+    step = jnp.linalg.solve(jnp.eye(it.step.size, dtype=error.dtype) - point.jacobian, point.deviation)
     is_first = it.count == 0
-    # a guess from which the motion does not return is reported with the status of its simulation
-    state, kept = choose((trial, point), (it.state, it.point))
-    kept = jax.tree.map(lambda a, b: jnp.where(is_first, b, a), kept, point)
-    fraction = jnp.where(is_better, 1, it.fraction / 2)
-    size = jnp.max(jnp.abs(step), initial=0)
-    largest = jnp.max(jnp.stack([jnp.max(jnp.abs(x), initial=0) for x in jax.tree.leaves(trial)]))
-    is_converged = is_better & (size <= tolerance * (1 + largest))
+    is_sound = point.has_returned & jnp.isfinite(error) & jnp.isfinite(step).all()
+    # after a short step the deviation consists of rounding and need not decrease
+    is_last = ~is_first & (it.fraction == 1) & (_largest(it.step) <= tolerance * (1 + _largest(trial)))
+    is_better = is_sound & ((error < it.error) | is_last)
+    fraction = jnp.where(is_better, 1, it.fraction / 2).astype(error.dtype)
     has_failed = ~is_better & (is_first | (fraction < 2.0**-_HALVINGS))
-    code = OrbitStatus
-    status = jnp.where(has_failed, jnp.where(is_first, code.NO_RETURN, code.STUCK), code.MAX_ITERATIONS)
-    status = jnp.where(is_first & point.has_returned & has_failed, code.STUCK, status)
-    status = jnp.where(is_converged, code.CONVERGED, status).astype(it.status.dtype)
-    count = it.count + 1
+    # a guess from which the motion does not return is reported with the status of its simulation
+    choose = lambda replaces, new, old: jax.tree.map(lambda a, b: jnp.where(replaces, a, b), new, old)
     return Iterate(
-        state,
-        kept,
-        jnp.where(is_better, step, it.step),
-        fraction.astype(it.fraction.dtype),
-        jnp.where(is_better, error, it.error),
-        count,
-        status,
-        ~is_converged & ~has_failed & (count < limit),
+        choose(is_better, trial, it.state),
+        choose(is_better | is_first, point, it.point),
+        choose(is_better, step, it.step),
+        fraction,
+        choose(is_better, error, it.error),
+        it.count + 1,
+        _status(is_sound & is_last, has_failed, is_first & ~point.has_returned).astype(it.status.dtype),
+        ~(is_sound & is_last) & ~has_failed & (it.count + 1 < limit),
     )
+
+
+def _status(is_converged, has_failed, has_no_return):
+    code = OrbitStatus
+    failure = jnp.where(has_no_return, code.NO_RETURN, code.STUCK)
+    return jnp.where(is_converged, code.CONVERGED, jnp.where(has_failed, failure, code.MAX_ITERATIONS))
+
+
+def _largest(tree):
+    """The largest modulus in a pytree."""
+    return jnp.max(jnp.stack([jnp.max(jnp.abs(x), initial=0) for x in jax.tree.leaves(tree)]))
