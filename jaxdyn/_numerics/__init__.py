@@ -10,6 +10,8 @@ from jaxdyn._numerics._decompositions import default_tolerance as default_tolera
 from jaxdyn._numerics._decompositions import generalised_eigen as generalised_eigen
 from jaxdyn._numerics._decompositions import pseudo_inverse as pseudo_inverse
 from jaxdyn._numerics._decompositions import symmetric_eigen as symmetric_eigen
+from jaxdyn._numerics._dense_derivatives import dense_derivatives as dense_derivatives
+from jaxdyn._numerics._dense_derivatives import moving_arrays as moving_arrays
 from jaxdyn._numerics._lanes import kernel as kernel
 from jaxdyn._numerics._safe import safe_norm as safe_norm
 from jaxdyn._numerics._safe import sinc as sinc

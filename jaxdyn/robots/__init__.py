@@ -5,6 +5,7 @@ from jaxdyn.robots._arms import scara as scara
 from jaxdyn.robots._arms import stanford_arm as stanford_arm
 from jaxdyn.robots._arms import ur5 as ur5
 from jaxdyn.robots._biped import walking_biped as walking_biped
+from jaxdyn.robots._compass_gait import compass_gait as compass_gait
 from jaxdyn.robots._humanoid import humanoid as humanoid
 from jaxdyn.robots._legged import five_link_biped as five_link_biped
 from jaxdyn.robots._legged import quadruped as quadruped

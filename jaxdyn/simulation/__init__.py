@@ -26,6 +26,9 @@ from jaxdyn.simulation.linearisation import StateFeedback as StateFeedback
 from jaxdyn.simulation.linearisation import SystemLqr as SystemLqr
 from jaxdyn.simulation.linearisation import linearise_system as linearise_system
 from jaxdyn.simulation.linearisation import system_lqr as system_lqr
+from jaxdyn.simulation.orbits import OrbitStatus as OrbitStatus
+from jaxdyn.simulation.orbits import PeriodicOrbit as PeriodicOrbit
+from jaxdyn.simulation.orbits import periodic_orbit as periodic_orbit
 from jaxdyn.simulation.rollout import integrate_fixed_steps as integrate_fixed_steps
 from jaxdyn.simulation.rollout import simulate as simulate
 from jaxdyn.simulation.rollout import simulate_batch as simulate_batch

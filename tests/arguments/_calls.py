@@ -26,6 +26,7 @@ OTHERS = {
     "with_environment": "assembles models",
     "linearise_system": "takes a state of the system",
     "mass_matrix_of_bodies": "an inner function: its callers have checked",
+    "periodic_orbit": "takes a state of the system; tested apart",
     "power_flows": "takes a state of the system",
     "simulate_batch": "q0 and v0 are batches; tested apart",
     "store_nominal": "takes a reference over time",

@@ -9,7 +9,7 @@ ROBOTS: dict[str, Callable[[], Model]] = {
     name: getattr(robots, name)
     for name in (
         "pendulum double_pendulum acrobot cart_pole two_tr scara stanford_arm puma560 ur5 panda humanoid quadruped "
-        "five_link_biped walking_biped rimless_wheel four_bar slider_crank five_bar bricard delta"
+        "five_link_biped walking_biped compass_gait rimless_wheel four_bar slider_crank five_bar bricard delta"
     ).split()
 }
 ROBOTS["chain"] = lambda: robots.chain(10)
@@ -32,6 +32,7 @@ DIMENSIONS: dict[str, tuple[Callable[..., Model], tuple[float, ...]]] = {
     "quadruped": (lambda a, b: robots.quadruped(upper=a, lower=b), (0.16, 0.17)),
     "five_link_biped": (lambda l, c: robots.five_link_biped((0.63, l, 0.4), centers=(c, 0.11, 0.24)), (0.4, 0.24)),
     "walking_biped": (lambda l, c: robots.walking_biped((l, 0.4, 0.625), centers=(c, 0.163, 0.2)), (0.4, 0.128)),
+    "compass_gait": (lambda a, b, m: robots.compass_gait(a, b, m), (0.4, 0.5, 4.0)),
     "rimless_wheel": (lambda l, i: robots.rimless_wheel(8, l, 1.0, i), (1.0, 0.1)),
     "four_bar": (lambda a, b, c, d, t: robots.four_bar((a, b, c, d), crank=t), (1.1, 0.5, 1.2, 0.75, 1.0)),
     "slider_crank": (lambda r, l, t: robots.slider_crank((r, l), crank=t), (0.2, 0.5, 1.0)),
