@@ -4,6 +4,8 @@ from jaxdyn.identification.logs._log import Channel as Channel
 from jaxdyn.identification.logs._log import Log as Log
 from jaxdyn.identification.logs._log import check_log as check_log
 from jaxdyn.identification.logs._logged_inputs import LoggedInputs as LoggedInputs
+from jaxdyn.identification.logs._logged_inputs import has_logged_inputs as has_logged_inputs
+from jaxdyn.identification.logs._logged_inputs import with_logged_inputs as with_logged_inputs
 from jaxdyn.identification.logs._mapping import Columns as Columns
 from jaxdyn.identification.logs._mapping import Recording as Recording
 from jaxdyn.identification.logs._mapping import Source as Source

@@ -1,50 +1,18 @@
 """Simulation of a window of a log under the measured efforts and inputs."""
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array
 from jaxdyn.actuators import Drive
-from jaxdyn.dynamics import AbstractActuator, AbstractMeasuredActuator
-from jaxdyn.identification.logs import LoggedInputs
+from jaxdyn.identification.logs import has_logged_inputs, with_logged_inputs
 from jaxdyn.identification.methods._windows import UniformPath, Windows, WindowSample
-from jaxdyn.simulation import Inputs, Signal, State, System, integrate_fixed_steps, simulate
-
-
-def measurement_units(system: System) -> dict[str, str]:
-    """The unit of each measurement that the actuators of a system have."""
-    units: dict[str, str] = {}
-    for part in system.parts:
-        if isinstance(part, AbstractMeasuredActuator):
-            units |= part.measurement_units
-    return units
-
-
-def measurements(system: System, t, state: State) -> dict[str, Array]:
-    """The values of all measurements of the actuators of a system."""
-    inputs, used, values = system.inputs(t, state), 0, {}
-    for part, x in zip(system.parts, state.parts or (), strict=True):
-        if not isinstance(part, AbstractActuator):
-            continue
-        own = inputs[used : used + part.num_inputs]
-        used += part.num_inputs
-        if isinstance(part, AbstractMeasuredActuator):
-            values |= part.measurements(system.mounted_model, t, state.q, state.v, x, own)
-    return values
-
-
-def replace_measured(system: System, parts: tuple[Any, ...], values: Mapping[str, Array]) -> tuple[Any, ...]:
-    """The states of the parts with measured values in place of the entries that `values` names."""
-    return tuple(
-        part.replace_measured(x, values) if isinstance(part, AbstractMeasuredActuator) else x
-        for part, x in zip(system.parts, parts, strict=True)
-    )
+from jaxdyn.identification.residuals import measurements, replace_measured
+from jaxdyn.simulation import Signal, State, System, integrate_fixed_steps, simulate
 
 
 def check_delays(system: System, lead: float):
@@ -52,7 +20,7 @@ def check_delays(system: System, lead: float):
     for part in system.parts:
         if isinstance(part, Drive) and part.command is None:
             _check_delay("the Drive", part.delay, lead)
-        elif _is_logged(part):
+        elif has_logged_inputs(part):
             _check_delay("LoggedInputs", cast(Any, part).controller.delay, lead)
 
 
@@ -64,10 +32,6 @@ def _check_delay(owner: str, delay: Array, lead: float):
             f"{lead:.4g} s before their start, so expected 0 to {lead:.4g}; give Windows a longer lead (and "
             "logs that begin that long before the first window), or keep the delay small by a stronger prior"
         )
-
-
-def _is_logged(part: Any) -> bool:
-    return isinstance(part, Inputs) and isinstance(part.controller, LoggedInputs) and part.controller.path is None
 
 
 def simulate_window(
@@ -111,25 +75,17 @@ def _simulate_rows(full: System, windows: Windows, sample: WindowSample, q0, v0,
 def _with_measured_sources(system: System, sample: WindowSample) -> System:
     """The system under the measured efforts, through its drive, and the measured inputs of its actuators."""
     efforts = _path(sample, sample.efforts)
-    parts, has_drive, has_source = [], False, False
+    parts, has_drive = [], False
     for part in system.parts:
         if isinstance(part, Drive) and part.command is None:
             part, has_drive = Drive(part.gain, part.offset, part.delay, efforts), True
-        elif _is_logged(part):
-            part = eqx.tree_at(lambda p: p.controller.path, part, _input_path(sample), is_leaf=lambda x: x is None)
-            has_source = True
+        elif has_logged_inputs(part) and sample.inputs is None:
+            raise ModelError("the system has LoggedInputs, but a log has no inputs; give Log(..., inputs=)")
         parts.append(part)
     if not has_drive:
         parts.append(Signal(efforts))
-    if sample.inputs is not None and not has_source:
-        parts.append(Inputs(_input_path(sample)))
-    return System(system.model, tuple(parts), system.motion, system.passive)
-
-
-def _input_path(sample: WindowSample) -> UniformPath:
-    if sample.inputs is None:
-        raise ModelError("the system has LoggedInputs, but a log has no inputs; give Log(..., inputs=)")
-    return _path(sample, sample.inputs)
+    full = System(system.model, tuple(parts), system.motion, system.passive)
+    return full if sample.inputs is None else with_logged_inputs(full, _path(sample, sample.inputs))
 
 
 def _path(sample: WindowSample, values: Any) -> UniformPath:
