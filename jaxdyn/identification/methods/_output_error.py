@@ -20,12 +20,11 @@ from jaxdyn.identification.residuals import (
     LeastSquaresProblem,
     check_columns,
     dof_channels,
-    measurement_units,
     stack_chunks,
 )
 from jaxdyn.model import Model
 from jaxdyn.simulation import System
-from jaxdyn.simulation.system import as_system
+from jaxdyn.simulation.system import as_system, measurement_units
 
 
 class OutputError(AbstractMethod):

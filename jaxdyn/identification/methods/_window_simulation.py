@@ -11,8 +11,8 @@ from jaxdyn._types import Array
 from jaxdyn.actuators import Drive
 from jaxdyn.identification.logs import has_logged_inputs, with_logged_inputs
 from jaxdyn.identification.methods._windows import UniformPath, Windows, WindowSample
-from jaxdyn.identification.residuals import measurements, replace_measured
 from jaxdyn.simulation import Signal, State, System, integrate_fixed_steps, simulate
+from jaxdyn.simulation.system import measurements, replace_measured
 
 
 def check_delays(system: System, lead: float):

@@ -20,9 +20,5 @@ from jaxdyn.identification.residuals._losses import AbstractLoss as AbstractLoss
 from jaxdyn.identification.residuals._losses import Cauchy as Cauchy
 from jaxdyn.identification.residuals._losses import Huber as Huber
 from jaxdyn.identification.residuals._measurements import check_columns as check_columns
-from jaxdyn.identification.residuals._measurements import measurement_units as measurement_units
-from jaxdyn.identification.residuals._measurements import measurements as measurements
-from jaxdyn.identification.residuals._measurements import replace_measured as replace_measured
-from jaxdyn.identification.residuals._measurements import state_measurements as state_measurements
 from jaxdyn.identification.residuals._samples import EffortSample as EffortSample
 from jaxdyn.identification.residuals._samples import effort_samples as effort_samples

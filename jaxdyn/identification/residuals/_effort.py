@@ -17,25 +17,20 @@ from jaxdyn.identification.logs import Log, with_logged_inputs
 from jaxdyn.identification.parameters import Parameters, dof_labels
 from jaxdyn.identification.preparation import interpolate_cubic
 from jaxdyn.identification.residuals._least_squares import LeastSquaresProblem, stack_chunks
-from jaxdyn.identification.residuals._measurements import (
-    check_states,
-    measured_channels,
-    measurements,
-    replace_measured,
-    state_measurements,
-)
+from jaxdyn.identification.residuals._measurements import check_states, measured_channels
 from jaxdyn.identification.residuals._samples import EffortSample, effort_samples
 from jaxdyn.model import Model
 from jaxdyn.simulation import Inputs, SampledInputs, State, System
-from jaxdyn.simulation.system import as_system
+from jaxdyn.simulation.system import as_system, measurements, replace_measured, state_measurements
 
 
-class TangentPath(diffrax.AbstractPath):
-    """The line `value + (t - time) rate` through one row of a log, along which delays act to first order."""
+class TaylorPath(diffrax.AbstractPath):
+    """The parabola through one row of a log, `value + s rate + s^2 second_rate / 2`, along which delays act."""
 
     time: Float[Array, ""]
     value: Float[Array, " inputs"]
     rate: Float[Array, " inputs"]
+    second_rate: Float[Array, " inputs"]
 
     @property
     def t0(self):
@@ -46,7 +41,8 @@ class TangentPath(diffrax.AbstractPath):
         return jnp.inf
 
     def evaluate(self, t0, t1=None, left=True):
-        return self.value + (t0 - self.time) * self.rate
+        s = t0 - self.time
+        return self.value + s * self.rate + s**2 / 2 * self.second_rate
 
 
 class _Instant(NamedTuple):
@@ -62,8 +58,8 @@ def _evaluate_row(system: System, sample: EffortSample) -> _Instant:
     parts = tuple(part for part in system.parts if not isinstance(part, Drive))
     others = System(system.model, parts, system.motion, system.passive)
     if sample.inputs is not None:
-        path = TangentPath(*(jnp.asarray(x) for x in (sample.t, sample.inputs, sample.input_rate)))
-        others = with_logged_inputs(others, path)
+        derivatives = (sample.t, sample.inputs, sample.input_rate, sample.input_second_rate)
+        others = with_logged_inputs(others, TaylorPath(*(jnp.asarray(x) for x in derivatives)))
     start = others.initial(sample.q, jnp.asarray(sample.v), sample.t)
     states = replace_measured(others, start.parts, {k: jnp.asarray(x) for k, x in (sample.measured or {}).items()})
     state = State(start.q, start.v, states or None)
@@ -94,7 +90,7 @@ def effort_residual(system: System, sample: EffortSample) -> Float[Array, "chann
 
         u(t - delay) - predicted,    dx/dt - rate(x, inputs),    y - predicted
 
-    to first order in delays, for efforts u, measurements x that are states of actuators, and other measurements y.
+    for efforts u to first order in their delay, measurements x that are states of actuators, and other measurements y.
     """
     row, drive = _evaluate_row(system, sample), find_drive(system)
     u = jnp.asarray(sample.effort)

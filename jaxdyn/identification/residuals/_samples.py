@@ -9,8 +9,9 @@ import numpy as np
 from jaxdyn._errors import ShapeError
 from jaxdyn._types import Array
 from jaxdyn.identification.logs import Log, check_log
-from jaxdyn.identification.residuals._measurements import check_columns, initial_state, state_measurements
+from jaxdyn.identification.residuals._measurements import check_columns, initial_state
 from jaxdyn.simulation import System
+from jaxdyn.simulation.system import state_measurements
 
 AnyArray = Array | np.ndarray
 
@@ -26,9 +27,10 @@ class EffortSample(NamedTuple):
     effort: AnyArray
     #: time derivatives of the measured efforts
     effort_rate: AnyArray
-    #: inputs of the actuators and their time derivatives, `(inputs,)`
+    #: inputs of the actuators and their first and second time derivatives, `(inputs,)`
     inputs: AnyArray | None = None
     input_rate: AnyArray | None = None
+    input_second_rate: AnyArray | None = None
     #: measurements of the actuators by name, and the time derivatives of those that are states
     measured: Mapping[str, AnyArray] | None = None
     measured_rate: Mapping[str, AnyArray] | None = None
@@ -68,13 +70,15 @@ def _rows_of_log(log: Log, states: Sequence[str]) -> EffortSample:
         )
     t = np.asarray(log.t)
     motion = (np.asarray(x) for x in (log.q, log.v, log.a, log.effort))
-    inputs = None if log.inputs is None else np.asarray(log.inputs)
+    inputs: list[Any] = [None] * 3
+    if log.inputs is not None:
+        rate = _differentiate(t, np.asarray(log.inputs))
+        inputs = [np.asarray(log.inputs), rate, _differentiate(t, rate)]
     return EffortSample(
         t,
         *motion,
         _differentiate(t, np.asarray(log.effort)),
-        inputs,
-        None if inputs is None else _differentiate(t, inputs),
+        *inputs,
         {name: np.asarray(x) for name, x in (log.measured or {}).items()} or None,
         {name: np.asarray(rates[name]) for name in states} or None,
     )
