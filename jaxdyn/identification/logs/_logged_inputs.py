@@ -17,9 +17,9 @@ class LoggedInputs(AbstractController):
     """The inputs of the actuators that a log holds: `inputs(t) = gain u(t - delay) + offset`.
 
     `OutputError` simulates with the inputs u of each window in place of `path`, interpolated linearly; fits without
-    simulation apply the delay to second order, by the derivatives of the log. A fit without this controller takes the inputs as they
-    are. Inputs that a digital controller holds from one row to the next
-    appear half a time step late: start from this delay.
+    simulation apply the delay to second order, by the derivatives of the log. A fit without this controller takes the
+    inputs as they are. Inputs that a digital controller holds from one row to the next appear half a time step late:
+    start from this delay.
 
     Arguments:
 

@@ -1,5 +1,6 @@
 """Simulation of a window of a log under the measured efforts and inputs."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import diffrax
@@ -35,12 +36,18 @@ def _check_delay(owner: str, delay: Array, lead: float):
 
 
 def simulate_window(
-    system: System, windows: Windows, sample: WindowSample, q0=None, v0=None, measured_parts: bool = True
+    system: System,
+    windows: Windows,
+    sample: WindowSample,
+    q0=None,
+    v0=None,
+    measured_parts: bool = True,
+    part_offsets: Mapping[str, Array] | None = None,
 ) -> tuple[Array, dict[str, Array]]:
     """Configurations `(times, nq)` and measurements `(times,)` by name at the times of one window.
 
-    The simulation starts in the state measured at the start of the window, or in `(q0, v0)`, and with the measured
-    states of the parts if `measured_parts`.
+    The simulation starts in the state measured at the start of the window, or in `(q0, v0)`, and, if `measured_parts`,
+    with the measured states of the parts plus `part_offsets` by name.
     """
     if q0 is None or v0 is None:
         q0, v0 = sample.q[0], sample.v
@@ -49,7 +56,8 @@ def simulate_window(
     names = sample.measured or {}
     parts = start.parts
     if measured_parts and names:
-        parts = replace_measured(full, parts or (), {name: x[0] for name, x in names.items()})
+        offsets = part_offsets or {}
+        parts = replace_measured(full, parts, {name: x[0] + offsets.get(name, 0) for name, x in names.items()})
     path = _simulate_rows(full, windows, sample, q0, v0, parts)
     if not names:
         return path.q, {}
