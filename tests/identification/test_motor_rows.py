@@ -7,7 +7,15 @@ import pytest
 
 import jaxdyn as jd
 from benchmarks import _identification_motors as bench
-from jaxdyn.actuators import DcMotor, LuGreFriction, StribeckFriction, SynchronousMotor, ThermalModel
+from jaxdyn.actuators import (
+    DcMotor,
+    HydraulicCylinder,
+    LinearActuator,
+    LuGreFriction,
+    StribeckFriction,
+    SynchronousMotor,
+    ThermalModel,
+)
 from jaxdyn.identification import (
     Linear,
     Log,
@@ -23,6 +31,7 @@ from jaxdyn.identification import (
 )
 from jaxdyn.identification.residuals import effort_problem, residuals
 from jaxdyn.simulation import Inputs, SampledInputs, State
+from jaxdyn.simulation.system import measurement_units, replace_measured, state_measurements
 
 UPPER, LOWER = "shoulder", "elbow"
 ROD = jd.robots.pendulum(length=0.3, mass=0.5)
@@ -40,32 +49,41 @@ def driven_arm(delay: float = 0.0) -> jd.System:
     return jd.System(bench.arm(), (first, second, inputs))
 
 
-def rows_of_vector_field(system: jd.System, n: int = 12) -> Log:
-    """Rows of random states with the rates of the system, under voltages that are parabolas of the time."""
-    rng = np.random.default_rng(0)
-    t, c = 0.01 * np.arange(n), rng.normal(0, 5, (3, 2))
+@jax.jit
+def vector_field(system, t, q, v, values, inputs):
+    """Accelerations, and rates of the measurements that are states, at rows of a log."""
+
+    def row(t, q, v, values, inputs):
+        parts = replace_measured(system, system.initial(q, v).parts, values)
+        rate = system.rate(t, State(q, v, parts), inputs)
+        return rate.v, state_measurements(system, rate.parts)
+
+    return jax.vmap(row)(t, q, v, values, inputs)
+
+
+def rows_of_vector_field(system: jd.System, scales: dict[str, float], law: LoggedInputs, n: int = 12) -> Log:
+    """Rows of random states with the rates of the system, under inputs that are parabolas of the time."""
+    rng, nv, count = np.random.default_rng(0), system.model.nv, system.num_inputs
+    t, c = 0.01 * np.arange(n), rng.normal(0, 5, (3, count))
     read = lambda t: c[0] + c[1] * t[..., None] + 20 * c[2] * t[..., None] ** 2
-    q, v, current = rng.uniform(-1, 1, (n, 2)), rng.normal(0, 2, (n, 2)), rng.normal(0, 3, (n, 2))
-    temperature = rng.uniform(20, 80, (n, 2, 2))
-    law, bare = system.parts[-1].controller, jd.System(system.model, system.parts[:-1])
+    q, v = rng.uniform(-1, 1, (n, nv)), rng.normal(0, 2, (n, nv))
     acting = np.asarray(law.gain) * read(t - float(law.delay)) + np.asarray(law.offset)
-    start = bare.initial(jnp.zeros(2), jnp.zeros(2)).parts
-    states = tuple(type(x)(jnp.asarray(current[:, k]), jnp.asarray(temperature[:, k])) for k, x in enumerate(start))
-    state = State(jnp.asarray(q), jnp.asarray(v), states)
-    rate = jax.jit(jax.vmap(bare.rate))(jnp.asarray(t), state, jnp.asarray(acting))
-    measured, rates = {}, {}
-    for k, joint in enumerate((UPPER, LOWER)):
-        for values, x in ((measured, states[k]), (rates, rate.parts[k])):
-            values |= {f"current.{joint}": x.current, f"temperature.{joint}": x.temperature[:, 0]}
-            values |= {f"housing_temperature.{joint}": x.temperature[:, 1]}
-        measured[f"rotor_velocity.{joint}"] = 20.0 * v[:, k]
-    return Log(t, q, v, rate.v, np.zeros((n, 2)), "rows", inputs=read(t), measured=measured, measured_rate=rates)
+    states = state_measurements(system, system.initial(jnp.zeros(nv), jnp.zeros(nv)).parts)
+    measured = {name: rng.uniform(0.5, 1.5, n) * scales[name.partition(".")[0]] for name in states}
+    a, rates = vector_field(system, *(jax.tree.map(jnp.asarray, x) for x in (t, q, v, measured, acting)))
+    speeds = {f"rotor_velocity.{joint}": 20.0 * v[:, k] for k, joint in enumerate(system.model.joint_names)}
+    known = measurement_units(system)
+    measured |= {name: x for name, x in speeds.items() if name in known}
+    return Log(t, q, v, a, np.zeros((n, nv)), "rows", inputs=read(t), measured=measured, measured_rate=rates)
 
 
 def test_residuals_vanish_on_the_vector_field():
     """Torque balance, circuit, heat and tachometer at once; the delay of a parabola is exact in inner rows."""
     system = driven_arm(delay=3e-3)
-    problem = effort_problem(collect(system, "parts[DcMotor].resistance"), [rows_of_vector_field(system)], 12)
+    *motors, inputs = system.parts
+    scales = {"current": 3.0, "temperature": 40.0, "housing_temperature": 30.0}
+    log = rows_of_vector_field(jd.System(system.model, tuple(motors)), scales, inputs.controller)
+    problem = effort_problem(collect(system, "parts[DcMotor].resistance"), [log], 12)
     kinds = ("current", "housing_temperature", "rotor_velocity", "temperature")
     named = [f"{kind}.{joint}" + " rate" * (kind != "rotor_velocity") for kind in kinds for joint in (LOWER, UPPER)]
     assert problem.channels == (UPPER, LOWER, *named)
@@ -78,6 +96,34 @@ def test_residuals_vanish_on_the_vector_field():
     assert changed.tolist() == [
         name in (f"current.{UPPER} rate", f"temperature.{UPPER} rate") for name in problem.channels
     ]
+
+
+def lever(q):
+    return 0.2 * jnp.sin(q + 0.4)
+
+
+@pytest.mark.slow
+def test_residuals_of_cylinders_and_linear_actuators_vanish_on_the_vector_field():
+    """The same rows for any actuator with measured states: load pressures, and states of a linear actuator."""
+    oil = {"piston_area": 1e-3, "volume": 4e-4, "bulk_modulus": 1e8, "flow_gain": 1e-3, "flow_pressure": 1e-10}
+    cylinder = HydraulicCylinder(UPPER, **oil, mass=2.0, viscous=500.0, mechanism=lever)
+    C = np.array([[0, 1, 0, 0], [0, -2, 3, 0.5], [0, -4, -5, 1], [0, 0.3, 0, -7]])
+    linear = LinearActuator(LOWER, C, f=[0, -10, 0.2, -0.4], d=[0, 1, 0, 2])
+    system = jd.System(bench.arm(), (cylinder, linear))
+    log = rows_of_vector_field(system, {"load_pressure": 1e6, "state": 2.0}, LoggedInputs())
+    names = (f"load_pressure.{UPPER}", f"state.{LOWER}.0", f"state.{LOWER}.1")
+    assert tuple(sorted(log.measured)) == names
+    problem = effort_problem(collect(system, "parts[HydraulicCylinder].flow_gain"), [log], 12)
+    assert problem.channels[2:] == tuple(f"{name} rate" for name in names) and problem.units[2:] == (
+        "Pa/s",
+        "1/s",
+        "1/s",
+    )
+    r = residuals(problem, problem.parameters.read())
+    assert np.abs(r / np.asarray(problem.measured)[:, None]).max() < 1e-10
+    del log.measured[names[1]]
+    with pytest.raises(jd.ModelError, match=f"LinearActuator has a state.*measure state.{LOWER}.0"):
+        predicted_effort(system, log)
 
 
 def rod_log(**more) -> Log:

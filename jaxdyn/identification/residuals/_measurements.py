@@ -14,7 +14,7 @@ from jaxdyn.simulation import Inputs, SampledInputs, State, System
 from jaxdyn.simulation.system import measurement_units, replace_measured, state_measurements
 
 #: units of rates where they are not the unit over a second
-_RATE_UNITS = {"degC": "K/s"}
+_RATE_UNITS = {"degC": "K/s", "": "1/s"}
 
 
 def initial_state(system: System) -> State:
