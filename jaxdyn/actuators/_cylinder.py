@@ -11,7 +11,7 @@ from jaxdyn._types import Array, Float, Scalar
 from jaxdyn.actuators._gear import velocity_index
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator, PowerFlow
 from jaxdyn.actuators._linear import LinearActuator
-from jaxdyn.actuators._vector_state import entries_by_name, replace_entries, symmetric_limits, unlimited
+from jaxdyn.actuators._vector_state import entries_by_name, replace_entries, symmetric_limits, infinite_limits
 from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 
 
@@ -109,7 +109,7 @@ class HydraulicCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMe
         return symmetric_limits(self.input_limit, self.piston_area.dtype)
 
     def state_limits(self, state):
-        return unlimited(state)
+        return infinite_limits(state)
 
     @property
     def measurement_units(self) -> dict[str, str]:
@@ -216,7 +216,7 @@ class PneumaticCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMe
         return symmetric_limits(self.input_limit, self.piston_area.dtype)
 
     def state_limits(self, state):
-        return unlimited(state)
+        return infinite_limits(state)
 
     @property
     def measurement_units(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from jaxdyn.actuators._joint_actuator import (
     Requirement,
     inputs_of_form,
 )
-from jaxdyn.actuators._vector_state import entries_by_name, replace_entries, symmetric_limits, unlimited
+from jaxdyn.actuators._vector_state import entries_by_name, replace_entries, symmetric_limits, infinite_limits
 from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator, Action
 
 
@@ -187,7 +187,7 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
         return symmetric_limits(self.input_limit, self.C.dtype)
 
     def state_limits(self, state):
-        return unlimited(state)
+        return infinite_limits(state)
 
     @property
     def measurement_units(self) -> dict[str, str]:

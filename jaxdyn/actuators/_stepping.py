@@ -7,7 +7,7 @@ from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
 from jaxdyn.actuators._gear import add_armature, velocity_index
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator, CanonicalForm, PowerFlow, Requirement
-from jaxdyn.actuators._vector_state import symmetric_limits, unlimited
+from jaxdyn.actuators._vector_state import symmetric_limits, infinite_limits
 from jaxdyn.dynamics import AbstractRatedActuator, Action
 
 
@@ -114,7 +114,7 @@ class SteppingMotor(AbstractJointActuator, AbstractRatedActuator):
         return symmetric_limits(None, self.gear.dtype)
 
     def state_limits(self, state):
-        return unlimited(state)
+        return infinite_limits(state)
 
     def _field_torque(self, q, reference):
         return -self.holding_torque * jnp.sin(self.pole_pairs * (self.gear * q - reference))

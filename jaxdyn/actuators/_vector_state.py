@@ -13,7 +13,7 @@ def symmetric_limits(limit: Array | None, dtype) -> tuple[Float[Array, " 1"], Fl
     return -upper, upper
 
 
-def unlimited(state: Array | None) -> tuple[Array | None, Array | None]:
+def infinite_limits(state: Array | None) -> tuple[Array | None, Array | None]:
     """Infinite limits of a state."""
     if state is None:
         return None, None

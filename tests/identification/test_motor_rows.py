@@ -77,6 +77,7 @@ def rows_of_vector_field(system: jd.System, scales: dict[str, float], law: Logge
     return Log(t, q, v, a, np.zeros((n, nv)), "rows", inputs=read(t), measured=measured, measured_rate=rates)
 
 
+@pytest.mark.slow
 def test_residuals_vanish_on_the_vector_field():
     """Torque balance, circuit, heat and tachometer at once; the delay of a parabola is exact in inner rows."""
     system = driven_arm(delay=3e-3)
@@ -157,6 +158,26 @@ def test_rows_need_all_states_and_their_rates():
         predicted_effort(rod(), rod_log(inputs=zero, measured_rate={"x": np.zeros(3)}))
     # without an inductance the current is no state: the voltage alone determines the torque
     assert predicted_effort(rod(), rod_log(inputs=zero)).shape == (11, 1)
+
+
+def test_residuals_of_a_rod_by_hand():
+    """`n C i - (m l^2 + n^2 J) a - m g l sin q`, and the circuit, on random rows."""
+    names = ("q", "v", "a", "i", "rate", "u")
+    q, v, a, i, rate, u = (np.random.default_rng(k).normal(0, 2, 11) for k, _ in enumerate(names))
+    system = rod(inductance=2e-3, gear=20.0, rotor_inertia=1e-5)
+    log = Log(
+        *(np.linspace(0, 1, 11), q[:, None], v[:, None], a[:, None], np.zeros((11, 1)), "rod"),
+        inputs=u[:, None],
+        measured={f"current.{JOINT}": i},
+        measured_rate={f"current.{JOINT}": rate},
+    )
+    torque = 20 * 0.05 * i - (0.5 * 0.3**2 + 400 * 1e-5) * a - 0.5 * 9.81 * 0.3 * np.sin(q)
+    circuit = rate - (u - 1.2 * i - 0.05 * 20 * v) / 2e-3
+    problem = effort_problem(collect(system, "parts[DcMotor].resistance"), [log], 11)
+    r = residuals(problem, problem.parameters.read())
+    np.testing.assert_allclose(r, [torque, circuit], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(problem.measured, np.sqrt(np.mean([i**2, rate**2], axis=1)), rtol=1e-12)  # n C = 1
+    np.testing.assert_allclose(predicted_effort(system, log)[:, 0], -torque, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.slow

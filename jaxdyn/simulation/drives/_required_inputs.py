@@ -149,7 +149,7 @@ def _required_inputs(system: System, t, q, v, a, jerk, parts) -> RequiredInputs:
 
 
 def _measurements(actuators: Sequence[PlacedActuator], found: Sequence[Requirement]) -> dict[str, Array]:
-    """What the sensors of all actuators would show in the motion."""
+    """The measurements of all actuators in the motion."""
     values: dict[str, Array] = {}
     for x, need in zip(actuators, found, strict=True):
         if isinstance(x.actuator, AbstractMeasuredActuator):
