@@ -11,7 +11,7 @@ from jaxdyn._types import Array, Float, Scalar
 from jaxdyn.actuators._gear import velocity_index
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator, PowerFlow
 from jaxdyn.actuators._linear import LinearActuator
-from jaxdyn.actuators._vector_state import entries_by_name, replace_entries, symmetric_limits, infinite_limits
+from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
 from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 
 

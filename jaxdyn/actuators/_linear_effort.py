@@ -14,7 +14,7 @@ from jaxdyn.actuators._joint_actuator import (
     Requirement,
     inputs_of_form,
 )
-from jaxdyn.actuators._vector_state import entries_by_name, replace_entries, symmetric_limits, infinite_limits
+from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
 from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator, Action
 
 

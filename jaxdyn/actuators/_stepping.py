@@ -7,7 +7,7 @@ from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
 from jaxdyn.actuators._gear import add_armature, velocity_index
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator, CanonicalForm, PowerFlow, Requirement
-from jaxdyn.actuators._vector_state import symmetric_limits, infinite_limits
+from jaxdyn.actuators._vector_state import infinite_limits, symmetric_limits
 from jaxdyn.dynamics import AbstractRatedActuator, Action
 
 

@@ -130,7 +130,7 @@ def _inputs(system: System, sources: Mapping[str, Source]) -> list[Quantity]:
     unknown, lacking = (sorted(a - b) for a, b in ((set(sources), set(wanted)), (set(wanted), set(sources))))
     if unknown or lacking:
         raise ModelError(
-            f"Columns have inputs {format_names(sources) or 'none'}, and the actuators of the system take "
+            f"Columns have inputs {format_names(sources)}, and the actuators of the system take "
             f"{format_names(wanted)}; give Columns(inputs=) one Source for each of these"
         )
     return [
@@ -154,7 +154,7 @@ def _measurements(system: System, sources: Mapping[str, Source]) -> tuple[list[Q
     if unknown:
         raise ModelError(
             f"Columns have measured {format_names(unknown)}, which no actuator of the system has; expected some of "
-            f"{format_names(known) or 'none; give prepare a System with its actuators'}"
+            f"{format_names(known) if known else 'none: give prepare a System with its actuators'}"
         )
     quantities, names = [], []
     for name, source in sources.items():
