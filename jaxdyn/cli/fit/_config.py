@@ -159,8 +159,9 @@ def _columns(given: Mapping[str, Any]) -> Columns:
 
 
 def _source(where: str, given: str | Mapping[str, Any]) -> Source:
+    entries: Mapping[str, Any] = {"pattern": given} if isinstance(given, str) else given
     try:
-        source = Source(**(given if isinstance(given, dict) else {"pattern": given}))
+        source = Source(**entries)
         check_source(source)
     except ModelError as error:
         raise ModelError(f"{where}: {error}") from None

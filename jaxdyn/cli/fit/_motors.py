@@ -114,5 +114,5 @@ def _friction(coulomb: jax.Array, static: jax.Array | None = None, **numbers: ja
     return actuators.StribeckFriction(coulomb, coulomb if static is None else static, **numbers)
 
 
-def _as_arrays(model: Model, numbers: Mapping[str, Any]) -> dict[str, jax.Array]:
+def _as_arrays(model: Model, numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: jnp.asarray(x, model.dtype) for name, x in numbers.items()}

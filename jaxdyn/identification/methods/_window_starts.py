@@ -123,7 +123,7 @@ class FreeStart(AbstractStart):
                 f"the weights of all channels; give scales={{{lacking[0]!r}: its standard deviation over that of a "
                 "coordinate, ...}, take MeasuredStart, or leave them out of the log"
             )
-        wrong = [f"{name}: {x:g}" for name, x in self.scales if not 0 < x < math.inf]
+        wrong = [f"{name}: {x:g}" for name, x in known.items() if not 0 < x < math.inf]
         if wrong:
             raise ModelError(f"FreeStart has scales {', '.join(wrong)}; expected positive numbers")
 

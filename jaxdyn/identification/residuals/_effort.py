@@ -172,8 +172,8 @@ def _actuator_efforts(system: System, rows: EffortSample) -> Float[Array, "n nv"
 
     def one_row(sample):
         known = EffortSample(*sample[:6])
-        first, second = (_evaluate_row(*pair).action for pair in ((system, sample), (bare, known)))
-        effort: Any = first.effort - second.effort  # pyright: ignore[reportOptionalOperand]
+        actions: list[Any] = [_evaluate_row(*pair).action for pair in ((system, sample), (bare, known))]
+        effort = actions[0].effort - actions[1].effort
         return effort if drive is None else effort / drive.gain
 
     return jax.vmap(one_row)(rows)

@@ -68,20 +68,18 @@ def _rows_of_log(log: Log, states: Sequence[str]) -> EffortSample:
             f"log {log.name!r} has no time derivatives of {', '.join(lacking)}; prepare the log, which differentiates "
             "it, give Log(..., measured_rate=), or fit with OutputError, which needs none"
         )
-    t = np.asarray(log.t)
-    motion = (np.asarray(x) for x in (log.q, log.v, log.a, log.effort))
-    inputs: list[Any] = [None] * 3
-    if log.inputs is not None:
-        rate = _differentiate(t, np.asarray(log.inputs))
-        inputs = [np.asarray(log.inputs), rate, _differentiate(t, rate)]
-    return EffortSample(
-        t,
-        *motion,
-        _differentiate(t, np.asarray(log.effort)),
-        *inputs,
-        {name: np.asarray(x) for name, x in (log.measured or {}).items()} or None,
-        {name: np.asarray(rates[name]) for name in states} or None,
+    t, effort = np.asarray(log.t), np.asarray(log.effort)
+    row = EffortSample(
+        *(np.asarray(x) for x in (t, log.q, log.v, log.a)),
+        effort=effort,
+        effort_rate=_differentiate(t, effort),
+        measured={name: np.asarray(x) for name, x in (log.measured or {}).items()} or None,
+        measured_rate={name: np.asarray(rates[name]) for name in states} or None,
     )
+    if log.inputs is None:
+        return row
+    rate = _differentiate(t, np.asarray(log.inputs))
+    return row._replace(inputs=np.asarray(log.inputs), input_rate=rate, input_second_rate=_differentiate(t, rate))
 
 
 def _differentiate(t: np.ndarray, x: np.ndarray) -> np.ndarray:
