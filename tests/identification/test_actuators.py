@@ -210,8 +210,8 @@ def test_free_starts_find_velocities_and_currents(exact):
     truth = jd.System(ROD, (motor(), Inputs(LoggedInputs(delay=DELAY))))
     start = FreeStart(scales={f"current.{JOINT}": 200.0, f"rotor_velocity.{JOINT}": 2000.0}, steps=4)
     rows = jax.jit(lambda system, sample: start.residual(system, windows, sample))
-    assert np.abs(np.asarray(rows(truth, sample))).max(axis=1) == pytest.approx([0, 0, 0], abs=2e-3)
-    assert np.abs(np.asarray(rows(truth, sample)))[0].max() < 2e-6  # rad
+    # a tenth of the noise of the sensors, the error of the integration
+    assert (np.abs(np.asarray(rows(truth, sample))).max(axis=1) < [1e-5, 2e-3, 2e-2]).all()
     shifted = eqx.tree_at(lambda s: s.measured[f"current.{JOINT}"], sample, replace_fn=lambda x: x + 0.1)
     error = np.asarray(rows(truth, shifted))[1]
     assert np.abs(error[5:]).mean() == pytest.approx(0.1, rel=0.1)  # A
