@@ -11,13 +11,15 @@ from jaxdyn._types import Array, Float, Scalar
 from jaxdyn.actuators._gear import velocity_index
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator, PowerFlow
 from jaxdyn.actuators._linear import LinearActuator
+from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
+from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 
 
 def _number_or_none(x):
     return None if x is None else as_float(x)
 
 
-class HydraulicCylinder(AbstractJointActuator):
+class HydraulicCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
     """An electrohydraulic servo valve with a symmetric cylinder, with linear equations about the middle of the stroke.
 
         m sdd = A p - B sdot - F,    V / (4 beta) dp/dt = k_q u - k_c p - A sdot
@@ -98,8 +100,33 @@ class HydraulicCylinder(AbstractJointActuator):
     def holds(self, v):
         return jnp.zeros((), bool)
 
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The opening of the valve and the joint, such as "valve.boom"."""
+        return (f"valve.{self.joint}",)
 
-class PneumaticCylinder(AbstractJointActuator):
+    def input_limits(self):
+        return symmetric_limits(self.input_limit, self.piston_area.dtype)
+
+    def state_limits(self, state):
+        return infinite_limits(state)
+
+    @property
+    def measurement_units(self) -> dict[str, str]:
+        """The load pressure, such as "load_pressure.boom"."""
+        return dict.fromkeys((f"load_pressure.{self.joint}",), "Pa")
+
+    def measurements(self, model, t, q, v, state, inputs):
+        return self.state_measurements(state)
+
+    def state_measurements(self, state):
+        return entries_by_name((f"load_pressure.{self.joint}",), state)
+
+    def replace_measured(self, state, values):
+        return replace_entries((f"load_pressure.{self.joint}",), state, values)
+
+
+class PneumaticCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
     """A pneumatic servo valve with a symmetric cylinder, with linear equations about the middle of the stroke.
 
         m sdd = A p - B sdot - F,    V / (4 kappa p_0) dp/dt = k_q u - k_c p - A sdot
@@ -179,6 +206,31 @@ class PneumaticCylinder(AbstractJointActuator):
 
     def holds(self, v):
         return jnp.zeros((), bool)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The opening of the valve and the joint, such as "valve.boom"."""
+        return (f"valve.{self.joint}",)
+
+    def input_limits(self):
+        return symmetric_limits(self.input_limit, self.piston_area.dtype)
+
+    def state_limits(self, state):
+        return infinite_limits(state)
+
+    @property
+    def measurement_units(self) -> dict[str, str]:
+        """The load pressure, such as "load_pressure.boom"."""
+        return dict.fromkeys((f"load_pressure.{self.joint}",), "Pa")
+
+    def measurements(self, model, t, q, v, state, inputs):
+        return self.state_measurements(state)
+
+    def state_measurements(self, state):
+        return entries_by_name((f"load_pressure.{self.joint}",), state)
+
+    def replace_measured(self, state, values):
+        return replace_entries((f"load_pressure.{self.joint}",), state, values)
 
     @property
     def _stiffness(self):

@@ -56,6 +56,8 @@ class Requirement(NamedTuple):
     state: PyTree
     #: by name of a limit, the distance to it; negative beyond the limit
     margins: dict[str, Array]
+    #: measurements that the motion determines, such as the current of a motor without inductance, or None
+    measurements: dict[str, Array] | None = None
 
 
 class PowerFlow(eqx.Module):

@@ -14,14 +14,15 @@ from jaxdyn.actuators._joint_actuator import (
     Requirement,
     inputs_of_form,
 )
-from jaxdyn.dynamics import Action
+from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
+from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator, Action
 
 
 def _number_or_none(x):
     return None if x is None else as_float(x)
 
 
-class LinearEffort(AbstractJointActuator):
+class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
     """A linear actuator without inertia: `tau = c x + e u`, `zdot = C x + f tau + d u`, in joint coordinates.
 
     `x = (q, v, z)`; z are k states of the part, which start at zero. It is the limit of `LinearActuator` for a
@@ -119,3 +120,33 @@ class LinearEffort(AbstractJointActuator):
 
     def holds(self, v):
         return jnp.zeros((), bool)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The input and the joint, such as "input.elbow"."""
+        return (f"input.{self.joint}",)
+
+    def input_limits(self):
+        return symmetric_limits(self.input_limit, self.c.dtype)
+
+    def state_limits(self, state):
+        return infinite_limits(state)
+
+    @property
+    def measurement_units(self) -> dict[str, str]:
+        """The states, such as "state.elbow", or "state.elbow.0" if there are several."""
+        return dict.fromkeys(self._state_names, "")
+
+    def measurements(self, model, t, q, v, state, inputs):
+        return self.state_measurements(state)
+
+    def state_measurements(self, state):
+        return entries_by_name(self._state_names, state)
+
+    def replace_measured(self, state, values):
+        return replace_entries(self._state_names, state, values)
+
+    @property
+    def _state_names(self) -> tuple[str, ...]:
+        num = self.num_states
+        return tuple(f"state.{self.joint}" + (f".{k}" if num > 1 else "") for k in range(num))

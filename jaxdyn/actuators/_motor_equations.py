@@ -91,7 +91,8 @@ def requirement_of_motor(motor: "DcMotor", motion: JointMotion, rate: JointMotio
         largest = jnp.maximum(jnp.abs(current), jnp.abs(drop) / resistance)
         margins["current"] = motor.current_limit - largest
     command = {"voltage": voltage, "current": current, "torque": current * motor.gear * constant}
-    return Requirement(command[motor.input_quantity][None], None if state is None else given, margins)
+    known = {f"current.{motor.joint}": current, f"rotor_velocity.{motor.joint}": motor.gear * motion.v}
+    return Requirement(command[motor.input_quantity][None], None if state is None else given, margins, known)
 
 
 def power_flow_of_motor(motor: "DcMotor", flow: MotorFlow, v, a, state: MotorState | None) -> PowerFlow:

@@ -7,10 +7,11 @@ from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
 from jaxdyn.actuators._gear import add_armature, velocity_index
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator, CanonicalForm, PowerFlow, Requirement
-from jaxdyn.dynamics import Action
+from jaxdyn.actuators._vector_state import infinite_limits, symmetric_limits
+from jaxdyn.dynamics import AbstractRatedActuator, Action
 
 
-class SteppingMotor(AbstractJointActuator):
+class SteppingMotor(AbstractJointActuator, AbstractRatedActuator):
     """A stepping motor with micro-steps, whose input is the angle theta_ref of its magnetic field, rad at the rotor.
 
         J n a = -K_M sin(p (n q - theta_ref)) - B n v - M,    tau = n M
@@ -102,6 +103,18 @@ class SteppingMotor(AbstractJointActuator):
 
     def holds(self, v):
         return jnp.zeros((), bool)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The angle of the field and the joint, such as "field_angle.elbow"."""
+        return (f"field_angle.{self.joint}",)
+
+    def input_limits(self):
+        """None: the angle of the field is not limited."""
+        return symmetric_limits(None, self.gear.dtype)
+
+    def state_limits(self, state):
+        return infinite_limits(state)
 
     def _field_torque(self, q, reference):
         return -self.holding_torque * jnp.sin(self.pole_pairs * (self.gear * q - reference))

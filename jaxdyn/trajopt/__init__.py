@@ -23,6 +23,7 @@ from jaxdyn.trajopt.drivers import AbstractReplanner as AbstractReplanner
 from jaxdyn.trajopt.drivers import ModelPredictive as ModelPredictive
 from jaxdyn.trajopt.drivers import MultiStart as MultiStart
 from jaxdyn.trajopt.drivers import Planned as Planned
+from jaxdyn.trajopt.drivers import PredictiveInputs as PredictiveInputs
 from jaxdyn.trajopt.drivers import Refinement as Refinement
 from jaxdyn.trajopt.drivers import WarmILQR as WarmILQR
 from jaxdyn.trajopt.drivers import WarmInteriorPoint as WarmInteriorPoint
@@ -34,6 +35,7 @@ from jaxdyn.trajopt.drivers import solve_refined as solve_refined
 from jaxdyn.trajopt.ilqr import FeedbackGains as FeedbackGains
 from jaxdyn.trajopt.ilqr import ILQRProgress as ILQRProgress
 from jaxdyn.trajopt.ilqr import ShootingProgress as ShootingProgress
+from jaxdyn.trajopt.ilqr import TrackingInputs as TrackingInputs
 from jaxdyn.trajopt.ilqr import ilqr as ilqr
 from jaxdyn.trajopt.ilqr import single_shooting as single_shooting
 from jaxdyn.trajopt.ilqr import tracking_law as tracking_law
@@ -58,6 +60,7 @@ from jaxdyn.trajopt.problem import Solution as Solution
 from jaxdyn.trajopt.problem import SolveStatus as SolveStatus
 from jaxdyn.trajopt.problem import VectorField as VectorField
 from jaxdyn.trajopt.problem import Violation as Violation
+from jaxdyn.trajopt.problem import actuator_limits as actuator_limits
 from jaxdyn.trajopt.problem import partial as partial
 from jaxdyn.trajopt.transcription import AbstractTranscription as AbstractTranscription
 from jaxdyn.trajopt.transcription import HermiteSimpson as HermiteSimpson

@@ -14,6 +14,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn import identification
+from jaxdyn.actuators import DcMotor, SynchronousMotor
 from jaxdyn.cli import main
 from jaxdyn.cli.fit import _config, _fit, _method, _options
 from jaxdyn.cli.fit._config import Config
@@ -193,6 +194,29 @@ def test_invalid_input_gives_one_line(tmp_path, capsys, monkeypatch):
         ("[hold_out]\nshare = 0.2\nruns = ['a']", "give one of runs, times, share"),
         ("[hold_out]\ntimes = [3, 4]", "hold_out.times[0] is 3, expected a pair"),
         ("[columns]\nposition = 'q{index}'", "columns has no 'effort'"),
+        (
+            "[columns]\nposition = 'q{index}'\n[columns.inputs]\nvoltage = 3",
+            "columns.inputs.voltage is 3, expected a text",
+        ),
+        (
+            "[columns]\nposition = 'q{index}'\neffort = 'e{index}'\n[columns.measured]\ncurrent = '('",
+            "columns.measured.current: pattern '(' is not a valid regular",
+        ),
+        (
+            "[fit.motors.rod_joint]\nconstant = 0.1",
+            "fit.motors.rod_joint has no 'resistance'; give the resistance, ohm",
+        ),
+        ("[fit.motors.wrist]\nconstant = 0.1\nresistance = 1", "fit.motors.wrist: this robot has no such joint"),
+        (
+            "[fit.motors.rod_joint]\nconstant = 0.1\nresistance = 1\ninductance = 1\ninput_quantity = 'current'",
+            "fit.motors.rod_joint: a motor whose input is the current has no voltage",
+        ),
+        ("[fit.motors.rod_joint]\nconstant = 0.1\nresistance = 1\nthermal = {}", "thermal has no 'winding_capacity'"),
+        ("[fit.inputs]\ndelay = 0.1", "fit.inputs calibrates the inputs of motors, and there are none"),
+        (
+            "[fit]\nmethod = 'output-error'\nstart = { name = 'free', scales = { c = 0 } }",
+            "start.scales.c is 0, expected a positive number",
+        ),
         ("[columns]\nposition = {unit='deg'}\neffort = 'e{index}'", "columns.position has no 'pattern'"),
         ("[columns]\nposition = {pattern='q', gears=2}\neffort = 'e'", "has an entry 'columns.position.gears'"),
         (
@@ -297,6 +321,53 @@ def test_methods_are_built_from_names_and_numbers(tmp_path):
     assert isinstance(method, LowPassed) and method.cutoff == 3 and isinstance(method.solver, Linear)
     _, method = read("[fit]\nmethod = 'first-order'\noptimiser = { name = 'adam', learning_rate = 0.1 }\n")
     assert isinstance(method, FirstOrder) and isinstance(method.optimiser, optax.GradientTransformation)
+
+
+MOTORS = """
+[columns]
+position = "enc_{joint}"
+[columns.inputs]
+voltage = "u_{joint}"
+[columns.measured]
+current = { pattern = { elbow = "i_elbow" }, unit = "mA" }
+[fit]
+parameters = ["parts[*].resistance", "parts[Inputs].controller.delay"]
+inputs = { delay = 1e-3 }
+[fit.motors.elbow]
+constant = 0.05
+resistance = 1.2
+inductance = 2e-3
+friction = { coulomb = 4e-3 }
+cogging = { amplitude = 1e-3, periods = 12 }
+thermal = { winding_capacity = 20, winding_resistance = 2 }
+[fit.synchronous_motors.shoulder]
+pole_pairs = 7
+flux_linkage = 0.005
+resistance = 0.2
+input_quantity = "voltage"
+"""
+
+
+def test_motors_are_built_from_tables(tmp_path):
+    path = tmp_path / "fit.toml"
+    path.write_text(MOTORS)
+    config = _config.read_config(path)
+    assert config.columns == identification.Columns(
+        Source("enc_{joint}"),
+        inputs={"voltage": Source("u_{joint}")},
+        measured={"current": Source({"elbow": "i_elbow"}, unit="mA")},
+    )
+    system = _method.build_system(_arm(), config)
+    dc, synchronous, inputs = system.parts
+    assert isinstance(dc, DcMotor) and dc.joint == "elbow" and dc.friction.static == dc.friction.coulomb
+    assert dc.thermal.winding_capacity == 20 and dc.cogging.periods == 12 and dc.gear == 1
+    assert isinstance(synchronous, SynchronousMotor) and synchronous.pole_pairs == 7
+    np.testing.assert_allclose(inputs.controller.delay, 1e-3)
+    _fit._check_parameters(system, config)
+    for name, entries in (("motors", DcMotor), ("synchronous_motors", SynchronousMotor)):
+        described = set(_options.describe_file("physical", "physical").entries["fit"].entries[name].item.entries)
+        fields = {f.name for f in dataclasses.fields(entries) if f.init}
+        assert described == fields - {"joint", "voltage", "phase_factor"}
 
 
 def _numbers_of(cls, *others) -> set[str]:

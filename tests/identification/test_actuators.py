@@ -1,5 +1,6 @@
 """Identification of motors from logs of voltages, currents, rotor velocities and temperatures."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.actuators import DcMotor, StribeckFriction, ThermalModel
 from jaxdyn.identification import (
+    FreeStart,
     Log,
     LoggedInputs,
     MeasuredStart,
@@ -189,3 +191,37 @@ def test_measured_values_replace_entries_of_the_state():
     values = hot.measurements(ROD, 0.0, jnp.zeros(1), jnp.ones(1), new, jnp.ones(1))
     assert set(values) == set(hot.measurement_units)
     assert values[f"rotor_velocity.{JOINT}"] == 1.0 and values[f"current.{JOINT}"] == 2.0
+
+
+def free_start_sample(exact, every: int = 10):
+    """A window of 0.4 s of exact columns whose measured initial velocity is zero."""
+    t, u, q, v, current = exact
+    columns = {f"current.{JOINT}": current, f"rotor_velocity.{JOINT}": 20.0 * v[:, 0]}
+    log = Log(t, q, np.zeros_like(v), None, np.zeros_like(q), "driven", inputs=u, measured=columns)
+    windows = Windows(length=0.4, stride=3.0, lead=0.03, every=every, substeps=4)
+    sample = jax.tree.map(lambda x: jnp.asarray(x[0]), windows.cut(ROD, log.rows(slice(500, 1000))))
+    return windows, sample
+
+
+@pytest.mark.slow
+def test_free_starts_find_velocities_and_currents(exact):
+    """Residuals of all channels vanish although the measured start is wrong, and are in units of the measurements."""
+    windows, sample = free_start_sample(exact)
+    truth = jd.System(ROD, (motor(), Inputs(LoggedInputs(delay=DELAY))))
+    start = FreeStart(scales={f"current.{JOINT}": 200.0, f"rotor_velocity.{JOINT}": 2000.0}, steps=4)
+    rows = jax.jit(lambda system, sample: start.residual(system, windows, sample))
+    # a tenth of the noise of the sensors, the error of the integration
+    assert (np.abs(np.asarray(rows(truth, sample))).max(axis=1) < [1e-5, 2e-3, 2e-2]).all()
+    shifted = eqx.tree_at(lambda s: s.measured[f"current.{JOINT}"], sample, replace_fn=lambda x: x + 0.1)
+    error = np.asarray(rows(truth, shifted))[1]
+    assert np.abs(error[5:]).mean() == pytest.approx(0.1, rel=0.1)  # A
+
+
+def test_free_starts_need_the_scales_of_measurements():
+    zero = np.zeros((1001, 1))
+    windows, sample = free_start_sample((np.arange(1001) / RATE, zero, zero, zero, zero[:, 0]))
+    with pytest.raises(jd.ModelError, match=f"no scales of current.{JOINT}, rotor_velocity.{JOINT}, which"):
+        FreeStart().residual(guess(), windows, sample)
+    scales = {f"current.{JOINT}": 1.0, f"rotor_velocity.{JOINT}": -1.0}
+    with pytest.raises(jd.ModelError, match=f"rotor_velocity.{JOINT}: -1; expected positive"):
+        FreeStart(scales=scales).residual(guess(), windows, sample)

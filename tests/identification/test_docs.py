@@ -19,7 +19,7 @@ def test_the_page_runs(tmp_path, monkeypatch):
 
 
 def test_the_configuration_of_the_page_is_read(tmp_path):
-    block, other = code_blocks("identification", "toml")
+    block, other, motors = code_blocks("identification", "toml")
     path = tmp_path / "fit.toml"
     path.write_text(block)
     config = _identify_config.read_config(path)
@@ -30,6 +30,9 @@ def test_the_configuration_of_the_page_is_read(tmp_path):
     path.write_text(other)
     method = _identify_method.build_method(_identify_config.read_config(path))
     assert isinstance(method, OutputError) and isinstance(method.solver, LevenbergMarquardt)
+    path.write_text(motors)
+    config = _identify_config.read_config(path)
+    assert config.columns.inputs["voltage"].unit == "mV" and config.motors["elbow"]["gear"] == 50
 
 
 def test_the_page_names_every_format():

@@ -7,9 +7,23 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.actuators import DcMotor, ThermalModel
+from jaxdyn.actuators import DcMotor, SynchronousMotor, ThermalModel, torque_range
 from jaxdyn.simulation import Inputs, SampledInputs, State, System
-from jaxdyn.trajopt import Bounds, ModelPredictive, Problem, Robot, VectorField, partial, solve
+from jaxdyn.trajopt import (
+    Bounds,
+    ModelPredictive,
+    PredictiveInputs,
+    Problem,
+    Robot,
+    SolveStatus,
+    TrackingInputs,
+    VectorField,
+    actuator_limits,
+    ilqr,
+    partial,
+    solve,
+    tracking_law,
+)
 
 from .test_derivatives import check_derivatives
 
@@ -76,6 +90,72 @@ def test_arguments_that_do_not_fit_a_driven_robot_are_refused():
         Robot(system, actuated=(JOINT,))
     with pytest.raises(jd.ModelError, match=f"commands efforts.*current.{JOINT}"):
         ModelPredictive(Problem(system, 0.5, start=jnp.zeros(3), running=_effort), intervals=4)
+    with pytest.raises(jd.ModelError, match="PredictiveInputs commands the inputs of actuators.*rod_joint"):
+        PredictiveInputs(Problem(PENDULUM, 0.5, start=jnp.zeros(2), running=_effort), intervals=4)
+    with pytest.raises(jd.ModelError, match=f"are the inputs.*voltage.{JOINT}.*Bounds.of"):
+        actuator_limits(Robot(system), (MOTOR,))
+    unlimited = DcMotor(JOINT, **NUMBERS)
+    with pytest.raises(jd.ModelError, match="has no limits; give it a limit"):
+        actuator_limits(Robot(PENDULUM), (unlimited,))
+    with pytest.raises(jd.ModelError, match="whose effort is no control"):
+        actuator_limits(
+            Robot(jd.robots.double_pendulum(), actuated=jd.robots.double_pendulum().joint_names[:1]), (MOTOR,)
+        )
+
+
+def test_limits_of_actuators_meet_the_speed_torque_diagram():
+    """Efforts at the ends of `torque_range` have a margin of zero, with friction, heat and three phases."""
+    warm = DcMotor(JOINT, **NUMBERS, viscous=1e-3, thermal=WARM, voltage_limit=12.0, current_limit=8.0)
+    phases = SynchronousMotor(JOINT, pole_pairs=4, flux_linkage=0.01, resistance=0.5, gear=10.0, voltage_limit=9.0)
+    for motor in (warm, phases):
+        limits = actuator_limits(Robot(System(PENDULUM, (motor,)).mounted_model), (motor,))
+        for v in (-15.0, 0.0, 4.0, 11.0):
+            for effort in torque_range(motor, v):
+                rows = limits.rows(0.0, jnp.array([0.3, v]), effort[None])
+                np.testing.assert_allclose(jnp.min(rows), 0, atol=1e-10)
+
+
+def _reach(t, x, u):
+    return 50.0 * (x[0] - 0.5) ** 2 + 0.1 * x[1] ** 2 + 1e-3 * u @ u
+
+
+@pytest.mark.exhaustive
+def test_predictive_control_in_volts_reaches_its_goal():
+    """With the current as a state, a delay and limits of the amplifier; the plan predicts the simulated motion."""
+    robot = Robot(System(PENDULUM, (MOTOR,)))
+    problem = Problem(robot, 0.6, start=jnp.zeros(3), running=_reach, bounds=Bounds.of(robot))
+    delay = 0.01
+    control = PredictiveInputs(problem, intervals=15, delay=delay)
+    source = SampledInputs(control, period=control.period, delay=delay)
+    ts = jnp.linspace(0.0, 1.6, 41)
+    run = jd.simulate(robot.system, jnp.zeros(1), jnp.zeros(1), ts, inputs=source, dt=2e-3)
+    assert abs(run.q[-1, 0] - 0.5) < 0.05 and jnp.abs(run.v[-1, 0]) < 0.1
+    _, plan = run.parts[-1].acting
+    assert np.all(np.asarray(plan.status[5:]) <= SolveStatus.MAX_ITERATIONS)
+    assert np.abs(np.asarray(plan.u)).max() <= 12.0 + 1e-9
+    # two samples later the state is the one that the plan predicted
+    k = 20
+    now = int(np.argmin(np.abs(np.asarray(run.t) - float(plan.time[k]) - float(control.period))))
+    x = np.concatenate([run.q[now], run.v[now], run.parts[0].current[now][None]])
+    np.testing.assert_allclose(plan.x[k, 1], x, atol=2e-2)
+
+
+@pytest.mark.exhaustive
+def test_a_tracking_law_in_volts_rejects_disturbances():
+    """Gains of `ilqr` on angle, velocity and current: from a wrong start the robot returns to the optimum."""
+    robot = Robot(System(PENDULUM, (MOTOR,)))
+    problem = Problem(robot, 1.0, start=jnp.zeros(3), running=_reach, bounds=Bounds.of(robot))
+    found = ilqr(problem, intervals=100)
+    law = tracking_law(PENDULUM, found)
+    assert isinstance(law, TrackingInputs)
+    run = lambda q, inputs: jd.simulate(robot.system, jnp.array([q]), jnp.zeros(1), found.t, inputs=inputs, dt=2e-3)
+    nodes = jax.vmap(lambda t, x: law.command(PENDULUM, t, robot.to_state(x), None).inputs)(found.t, found.x)
+    np.testing.assert_allclose(nodes[:-1], found.u[:-1], atol=1e-12)
+    # between the nodes, 10 ms apart, the law follows straight lines
+    np.testing.assert_allclose(run(0.0, law).q, found.x[:, :1], atol=5e-3)
+    free = diffrax.LinearInterpolation(found.t, found.u)
+    errors = [np.abs(run(0.1, inputs).q[-1, 0] - found.x[-1, 0]) for inputs in (law, free)]
+    assert errors[0] < 0.2 * errors[1]
 
 
 @pytest.mark.exhaustive

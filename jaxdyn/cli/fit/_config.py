@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxdyn._errors import FileFormatError, ModelError
-from jaxdyn.cli.fit._options import INNER_METHODS, METHOD_OPTIONS, SPECIFIC_ENTRIES, describe_file
+from jaxdyn.cli.fit._options import COLUMN_PATTERN, INNER_METHODS, METHOD_OPTIONS, SPECIFIC_ENTRIES, describe_file
 from jaxdyn.identification import (
     Columns,
     Log,
@@ -28,6 +28,7 @@ _MAX_DEPTH = 8
 _NO_KEY = re.compile(r"""[^\w.\- \t'"]+""")
 _MOST_DOTS = 32
 _SOURCES = ("position", "velocity", "acceleration", "effort")
+_SOURCE_TABLES = ("inputs", "measured")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class Config:
     #: arguments of `joint_friction` and `drive`; None adds no such part
     friction: Mapping[str, Any] | None = None
     drive: Mapping[str, Any] | None = None
+    #: motors by joint, and arguments of `LoggedInputs`
+    motors: Mapping[str, Mapping[str, Any]] | None = None
+    synchronous_motors: Mapping[str, Mapping[str, Any]] | None = None
+    inputs: Mapping[str, Any] | None = None
     weights: Sequence[float] | None = None
     #: lower and upper bounds by path or name of a parameter
     bounds: Mapping[str, tuple[float, float]] | None = None
@@ -113,6 +118,9 @@ def _chosen_methods(content: dict[str, Any]) -> tuple[str, str]:
 def _make_config(entries: dict[str, Any]) -> Config:
     robot, fit = entries.get("robot", {}), entries.get("fit", {})
     _check_entries_of_the_method(fit)
+    has_motors = bool(fit.get("motors") or fit.get("synchronous_motors"))
+    if "columns" in entries and "effort" not in entries["columns"] and not has_motors:
+        raise ModelError(f"columns has no 'effort'; give {COLUMN_PATTERN}, or motors in fit.motors")
     lock = robot.get("lock", {})
     return Config(
         lock=lock if isinstance(lock, dict) else dict.fromkeys(lock),
@@ -144,16 +152,20 @@ def _check_entries_of_the_method(fit: Mapping[str, Any]):
 
 
 def _columns(given: Mapping[str, Any]) -> Columns:
-    sources = {}
-    for name in _SOURCES:
-        if name in given:
-            entries: Mapping[str, Any] = given[name] if isinstance(given[name], dict) else {"pattern": given[name]}
-            try:
-                sources[name] = Source(**entries)
-                check_source(sources[name])
-            except ModelError as error:
-                raise ModelError(f"columns.{name}: {error}") from None
-    return Columns(**sources, **{name: value for name, value in given.items() if name not in _SOURCES})
+    sources: dict[str, Any] = {name: _source(f"columns.{name}", given[name]) for name in _SOURCES if name in given}
+    for table in _SOURCE_TABLES:
+        sources[table] = {name: _source(f"columns.{table}.{name}", x) for name, x in given.get(table, {}).items()}
+    return Columns(**sources, **{name: value for name, value in given.items() if name not in sources})
+
+
+def _source(where: str, given: str | Mapping[str, Any]) -> Source:
+    entries: Mapping[str, Any] = {"pattern": given} if isinstance(given, str) else given
+    try:
+        source = Source(**entries)
+        check_source(source)
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
+    return source
 
 
 def _preparation(given: Mapping[str, Any]) -> Preparation:

@@ -1,6 +1,7 @@
 """Fits the parameters of a robot for `jaxdyn fit` and writes the identified model with a report."""
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,7 +46,7 @@ def fit_files(arguments: argparse.Namespace):
     _check_folder(arguments.out)
     terminal = Report(2 * len(runs) + 4)
     try:
-        logs, preparation = prepare(runs, model, config.columns, config.preparation, progress=terminal.advance)
+        logs, preparation = prepare(runs, system, config.columns, config.preparation, progress=terminal.advance)
         split = config.hold_out(logs)
         terminal.advance("fitting")
         result = _fit(system, split, config, method, prior, lambda line: _show_progress(terminal, line))
@@ -86,7 +87,8 @@ def _check_parameters(system: System, config: Config):
     """Raises `ModelError` if the parameters, bounds or weights of a configuration do not fit the robot."""
     identification.collect(system, identification.select(*config.parameters), config.bounds)
     nv = system.model.nv
-    if config.weights is not None and len(config.weights) != nv:
+    # with motors, the columns of the logs determine the number of weights, which `fit` checks
+    if config.weights is not None and len(config.weights) != nv and not system.num_inputs:
         raise ModelError(f"fit.weights has {len(config.weights)} numbers, expected {nv}, one for each joint velocity")
 
 
@@ -154,6 +156,10 @@ def _print_summary(report: FitReport, preparation: object, written: Sequence[str
     for r in report.fit:
         held = f", held out {held_out[r.joint].rmse:.4g}" if r.joint in held_out else ""
         print(f"{r.joint}: error {r.rmse:.4g} {r.unit} ({100 * r.relative:.3g} %){held}")
+    for e in result.errors[result.model.nv :]:
+        share = f" ({100 * e.fit / e.measured:.3g} %)" if e.measured > 0 else ""
+        held = f", held out {e.held_out:.4g}" if math.isfinite(e.held_out) else ""
+        print(f"{e.joint}: error {e.fit:.4g} {e.unit}{share}{held}")
     print(result)
     for line in written:
         print(f"written: {line}")

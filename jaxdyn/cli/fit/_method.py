@@ -10,6 +10,7 @@ import optax
 from jaxdyn import actuators, identification
 from jaxdyn._errors import ModelError
 from jaxdyn.cli.fit._config import Config
+from jaxdyn.cli.fit._motors import build_motors
 from jaxdyn.cli.fit._options import WRAPPERS
 from jaxdyn.identification import AbstractMethod, GeometricPrior, Windows
 from jaxdyn.model import Model
@@ -58,7 +59,7 @@ def build_system(model: Model, config: Config) -> System:
                 parts += (make(model, **{k: jnp.asarray(x, model.dtype) for k, x in given.items()}),)
             except ValueError as error:
                 raise ModelError(f"fit.{name}: {error}") from None
-    return System(model, parts)
+    return System(model, parts + build_motors(model, config.motors, config.synchronous_motors, config.inputs))
 
 
 def _class(name: str) -> Any:

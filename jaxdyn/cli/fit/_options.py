@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from jaxdyn.cli.fit._motors import INPUTS, MOTORS, SYNCHRONOUS_MOTORS
 from jaxdyn.cli.schema import (
     AbstractKind,
     Choice,
@@ -43,16 +44,17 @@ _SOURCE = Fields(
     },
     required={"pattern": "the pattern of the column names"},
 )
-_COLUMN_PATTERN = "the pattern of its column names, such as 'q.{joint}'"
+COLUMN_PATTERN = "the pattern of its column names, such as 'q.{joint}'"
 _COLUMNS = Fields(
     {
         "time": _TEXT,
         "time_unit": _TEXT,
         "valid": _TEXT,
         "names": TableOf(_TEXT),
+        **dict.fromkeys(("inputs", "measured"), TableOf(OneOf((_TEXT, _SOURCE)))),
         **dict.fromkeys(("position", "velocity", "acceleration", "effort"), OneOf((_TEXT, _SOURCE))),
     },
-    required=dict.fromkeys(("position", "effort"), _COLUMN_PATTERN),
+    required={"position": COLUMN_PATTERN},
 )
 _PREPARATION = Fields(
     {
@@ -126,7 +128,10 @@ WINDOWS = Fields(
 )
 PRIOR = Fields({"strength": _ZERO_OR_MORE, "spread": _ZERO_OR_MORE})
 LOSSES = {name: Fields({"limit": _POSITIVE}) for name in ("huber", "cauchy")}
-STARTS = {"measured": Fields({}), "free": Fields({"trust": _POSITIVE, "steps": Whole(1, 100)})}
+STARTS = {
+    "measured": Fields({}),
+    "free": Fields({"trust": _POSITIVE, "steps": Whole(1, 100), "scales": TableOf(_POSITIVE)}),
+}
 _FRICTION = ("coulomb", "viscous", "stribeck", "stribeck_velocity", "load_coefficient", "load_width", "width")
 _PART_NUMBER = OneOf((Number(), ListOf(Number(), 1)))
 
@@ -140,6 +145,9 @@ def _describe_fit(method: str, inner: str) -> Fields:
             "options": METHOD_OPTIONS[method],
             "friction": Fields(dict.fromkeys(_FRICTION, _PART_NUMBER)),
             "drive": Fields(dict.fromkeys(("gain", "offset", "delay"), _PART_NUMBER)),
+            "motors": MOTORS,
+            "synchronous_motors": SYNCHRONOUS_MOTORS,
+            "inputs": INPUTS,
             "weights": ListOf(_ZERO_OR_MORE, 1),
             "bounds": TableOf(Pair(Number(may_be_infinite=True), "[lower, upper]")),
             "prior": PRIOR,

@@ -1,13 +1,15 @@
 """Logs: readers of file formats, the mapping of columns to joint coordinates and units, and held-out data."""
 
+from jaxdyn.identification.logs._columns import Columns as Columns
+from jaxdyn.identification.logs._columns import Source as Source
+from jaxdyn.identification.logs._columns import check_source as check_source
 from jaxdyn.identification.logs._log import Channel as Channel
 from jaxdyn.identification.logs._log import Log as Log
 from jaxdyn.identification.logs._log import check_log as check_log
 from jaxdyn.identification.logs._logged_inputs import LoggedInputs as LoggedInputs
-from jaxdyn.identification.logs._mapping import Columns as Columns
+from jaxdyn.identification.logs._logged_inputs import has_logged_inputs as has_logged_inputs
+from jaxdyn.identification.logs._logged_inputs import with_logged_inputs as with_logged_inputs
 from jaxdyn.identification.logs._mapping import Recording as Recording
-from jaxdyn.identification.logs._mapping import Source as Source
-from jaxdyn.identification.logs._mapping import check_source as check_source
 from jaxdyn.identification.logs._mapping import map_columns as map_columns
 from jaxdyn.identification.logs._read import read_tables as read_tables
 from jaxdyn.identification.logs._split import Split as Split

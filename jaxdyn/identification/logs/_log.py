@@ -57,10 +57,12 @@ class Log(eqx.Module):
     * `name`: name of the log in messages and reports.
     * `channels`: origin of each column.
     * `frames`: measured poses of frames by name, for `FramePoses`.
-    * `inputs`: inputs of the actuators of the system `(n, inputs)`, such as voltages, for `OutputError`. The efforts
-      act in addition to the actuators; they are zero at joints that only actuators drive.
+    * `inputs`: inputs of the actuators of the system `(n, inputs)`, such as voltages, in the order of the parts. The
+      efforts act in addition to the actuators; they are zero at joints that only actuators drive.
     * `measured`: measurements of actuators `(n,)` by name, such as `current.elbow` in A, `rotor_velocity.elbow` in
-      rad/s, `temperature.elbow` and `housing_temperature.elbow` in degrees Celsius, for `OutputError`.
+      rad/s, `temperature.elbow` and `housing_temperature.elbow` in degrees Celsius.
+    * `measured_rate`: time derivatives of measurements `(n,)` by name, for methods other than `OutputError`, which
+      compare the rates of states of actuators, such as currents and temperatures.
 
     ```python
     import numpy as np
@@ -93,6 +95,8 @@ class Log(eqx.Module):
     inputs: Float[Array, "n inputs"] | None = eqx.field(converter=_as_float_or_none, default=None)
     #: measurements of actuators by name
     measured: Mapping[str, Float[Array, " n"]] | None = eqx.field(converter=_as_floats_or_none, default=None)
+    #: time derivatives of measurements by name, in their units over a second
+    measured_rate: Mapping[str, Float[Array, " n"]] | None = eqx.field(converter=_as_floats_or_none, default=None)
 
     @property
     def num_samples(self) -> int:
@@ -112,9 +116,9 @@ class Log(eqx.Module):
         a = None if self.a is None else self.a[keep]
         name = self.name if name is None else name
         inputs = None if self.inputs is None else self.inputs[keep]
-        measured = self.measured and {key: x[keep] for key, x in self.measured.items()}
+        measured, rate = (x and {key: y[keep] for key, y in x.items()} for x in (self.measured, self.measured_rate))
         motion = self.t[keep], self.q[keep], self.v[keep], a, self.effort[keep]
-        return Log(*motion, name, self.channels, frames, inputs, measured)
+        return Log(*motion, name, self.channels, frames, inputs, measured, rate)
 
 
 def check_log(model: Model, log: Log) -> Log:
@@ -128,7 +132,9 @@ def check_log(model: Model, log: Log) -> Log:
                 f"log {log.name!r}: {field} has shape {x.shape}, expected {shape} for {n} rows and a model with nq "
                 f"{model.nq} and nv {model.nv}; lock joints without logged positions with jaxdyn.lock_joints"
             )
-    columns = {"inputs": log.inputs} | {f"measured[{key!r}]": x for key, x in (log.measured or {}).items()}
+    columns = {"inputs": log.inputs}
+    for name in ("measured", "measured_rate"):
+        columns |= {f"{name}[{key!r}]": x for key, x in (getattr(log, name) or {}).items()}
     for field, x in columns.items():
         if x is not None and (x.ndim != (2 if field == "inputs" else 1) or x.shape[0] != n):
             wanted = "(n, inputs)" if field == "inputs" else "(n,)"

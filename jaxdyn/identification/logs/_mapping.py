@@ -1,117 +1,23 @@
 """The mapping of log columns to joint coordinates, and their conversion to SI units at the joints."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxdyn._errors import ModelError, format_names
+from jaxdyn.identification.logs._columns import Columns, Numbers, Source, all_column_names, check_source
 from jaxdyn.identification.logs._log import Channel
 from jaxdyn.identification.logs._patterns import compile_column_pattern, compile_table_pattern
+from jaxdyn.identification.logs._quantities import Quantity, choose_columns, list_quantities
 from jaxdyn.identification.logs._table import LogError, Table
-from jaxdyn.identification.logs._units import conversion_factor
+from jaxdyn.identification.logs._units import conversion_factor, zero_point
 from jaxdyn.model import Model
-from jaxdyn.simulation import coordinate_names, effort_names, velocity_names
-
-#: one number for all joints, a sequence in the order of the coordinates, or numbers by joint (default 1)
-Numbers = float | int | Sequence[float | int] | Mapping[str, float | int]
-
-
-@dataclass(frozen=True)
-class Source:
-    """The columns of one quantity (positions, velocities, accelerations or efforts) and their conversion.
-
-    Positions, velocities and accelerations are `sign * gain * x / gear + offset`; efforts are
-    `sign * gain * gear * x + offset`, with the column x in SI units, or in A, V or 1. For columns on the motor side,
-    `gear` is the gear ratio and `gain` the torque constant.
-
-    Arguments:
-
-    * `pattern`: the column names: a string with the placeholder `{joint}`, `{index}` (from 0) or `{number}` (from 1); a
-      regular expression for the whole name with a group `joint`, `index` or `number`; a sequence of names in the order
-      of the coordinates; or a mapping from joint to name.
-    * `unit`: unit of the columns; default: the unit stated in the file, otherwise SI.
-    * `gear`, `sign`, `gain`, `offset`: one number, a sequence in the order of the coordinates, or numbers by joint.
-    * `table`: regular expression for the names of the files or topics to search; default: all.
-    * `missing`: value of coordinates without a column; default: a missing column is an error.
-
-    ```python
-    from jaxdyn.identification import Source
-
-    encoder = Source("enc_{joint}", unit="deg")
-    current = Source("current_{joint}", unit="mA", gain={"shoulder": 0.14, "elbow": 0.09}, gear=100.0)
-    ```
-    """
-
-    pattern: str | Sequence[str] | Mapping[str, str]
-    #: unit of the columns; None: the unit stated in the file, otherwise SI
-    unit: str | None = None
-    gear: Numbers = 1.0
-    sign: Numbers = 1.0
-    #: None is 1; required for readings in A, V or %
-    gain: Numbers | None = None
-    #: in SI units at the joint
-    offset: Numbers = 0.0
-    #: regular expression for the names of the files or topics to search; "" for all
-    table: str = ""
-    #: value of coordinates without a column; None: a missing column is an error
-    missing: float | int | None = None
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a log: time, positions and efforts, optionally velocities and accelerations.
-
-    Arguments:
-
-    * `position`, `effort`: `Source`s of positions and efforts.
-    * `velocity`, `acceleration`: `Source`s of measured velocities and accelerations, if any.
-    * `time`: name of the time column; `time_unit`: its unit.
-    * `valid`: name of a column that is zero in invalid rows.
-    * `names`: joint names of the model by joint names in the log, where these differ.
-
-    ```python
-    import numpy as np
-    import jaxdyn as jd
-    from jaxdyn.identification import Columns, Source, Table, prepare
-
-    robot = jd.robots.pendulum()
-    t = np.arange(0.0, 10.0, 0.01)
-    table = Table("run", {"ms": 1e3 * t, "angle": np.rad2deg(np.sin(t)), "amps": np.cos(t)})
-    columns = Columns(
-        position=Source(["angle"], unit="deg"),
-        effort=Source(["amps"], unit="A", gain=0.5),
-        time="ms",
-        time_unit="ms",
-    )
-    logs, report = prepare([table], robot, columns)
-    assert np.allclose(logs[0].effort[:, 0], 0.5 * np.cos(logs[0].t), atol=1e-3)
-    ```
-    """
-
-    position: Source
-    effort: Source
-    velocity: Source | None = None
-    acceleration: Source | None = None
-    time: str = "t"
-    time_unit: str = "s"
-    #: a column that is zero in invalid rows
-    valid: str | None = None
-    #: joint names of the model by joint names in the log, where these differ
-    names: Mapping[str, str] = field(default_factory=dict)
-
-
-#: default mappings: columns of `jaxdyn.simulation.to_csv` and of joint states in bags
-CONVENTIONS = (
-    Columns(Source("q.{joint}"), Source("effort.{joint}"), Source("v.{joint}")),
-    Columns(Source("position.{joint}"), Source("effort.{joint}"), Source("velocity.{joint}"), time="time"),
-)
-QUANTITIES = ("q", "v", "a", "effort")
+from jaxdyn.simulation import System
 
 
 class Part(NamedTuple):
-    """The mapped columns of one table in SI units at the joints, by quantity and coordinate."""
+    """The mapped columns of one table in SI units at the joints, by array of the log and entry."""
 
     table: Table
     t: np.ndarray
@@ -126,79 +32,40 @@ class Recording(NamedTuple):
     parts: list[Part]
     channels: tuple[Channel, ...]
     constant: dict[tuple[str, int], float]
+    #: number of columns of each array of a log
+    sizes: dict[str, int]
+    #: names of the measurements of actuators, in the order of their array
+    measured: tuple[str, ...]
 
 
-def _coordinate_names(model: Model, quantity: str) -> tuple[tuple[str, str], ...]:
-    if quantity == "q":
-        return coordinate_names(model)
-    if quantity == "effort":
-        return effort_names(model)
-    suffix = "/s" if quantity == "a" else ""
-    return tuple(
-        (name, {"rad/s/s": "rad/s^2", "m/s/s": "m/s^2"}.get(unit + suffix, unit))
-        for name, unit in velocity_names(model)
-    )
-
-
-def map_columns(tables: Sequence[Table], model: Model, columns: Columns | None, name: str) -> Recording:
+def map_columns(tables: Sequence[Table], system: Model | System, columns: Columns | None, name: str) -> Recording:
     """Maps the columns of a run to coordinates; raises `LogError` for missing, ambiguous or non-numeric columns."""
-    columns = _choose_columns(tables, columns)
-    sources = dict(
-        zip(QUANTITIES, (columns.position, columns.velocity, columns.acceleration, columns.effort), strict=True)
-    )
+    columns = choose_columns(tables, system) if columns is None else columns
     found: dict[int, dict[tuple[str, int], tuple[str, np.ndarray]]] = {}
     channels: list[Channel] = []
     constant: dict[tuple[str, int], float] = {}
-    for quantity, source in sources.items():
-        if source is None:
-            continue
+    quantities, sizes, measured = list_quantities(system, columns)
+    for quantity in quantities:
+        source = quantity.source
         check_source(source)
-        names = _coordinate_names(model, quantity)
-        places = _find_columns(tables, source, [n for n, _ in names], columns.names, quantity, name)
-        for k, (joint, unit) in enumerate(names):
+        places = _find_columns(tables, quantity, columns.names, name)
+        for k in range(len(quantity.joints)):
+            key = (quantity.array, quantity.entries[k])
             if k not in places:
-                constant[quantity, k] = float(source.missing or 0.0)
-                channels.append(Channel(f"{quantity}.{joint}", "", f"constant {source.missing:g}, no column"))
+                constant[key] = float(source.missing or 0.0)
+                channels.append(Channel(quantity.channel(k), "", f"constant {constant[key]:g}, no column"))
                 continue
             index, column = places[k]
-            x, given = _convert_column(tables[index], column, source, quantity, k, [n for n, _ in names], unit)
-            found.setdefault(index, {})[quantity, k] = (column, x)
-            channels.append(Channel(f"{quantity}.{joint}", given, f"{tables[index].name}, column {column!r}"))
+            x, given = _convert_column(tables[index], column, quantity, k)
+            found.setdefault(index, {})[key] = (column, x)
+            channels.append(Channel(quantity.channel(k), given, f"{tables[index].name}, column {column!r}"))
     parts = [_make_part(tables[index], columns, x) for index, x in found.items()]
-    return Recording(name, parts, tuple(channels), constant)
+    return Recording(name, parts, tuple(channels), constant, sizes, measured)
 
 
-def _choose_columns(tables: Sequence[Table], columns: Columns | None) -> Columns:
-    if columns is not None:
-        return columns
-    present = set(all_column_names(tables))
-    for convention in CONVENTIONS:
-        starts = tuple(str(s.pattern).partition("{")[0] for s in (convention.position, convention.effort))
-        if convention.time in present and all(any(c.startswith(s) for c in present) for s in starts):
-            velocity = convention.velocity
-            start = str(velocity.pattern).partition("{")[0] if velocity else ""
-            logged = velocity if any(c.startswith(start) for c in present) else None
-            return Columns(convention.position, convention.effort, logged, time=convention.time)
-    raise LogError(
-        f"{tables[0].name}: has columns {format_names(all_column_names(tables))}; expected t, q.<joint> and "
-        "effort.<joint>, or time, position.<joint> and effort.<joint>; for other names pass columns=Columns(...)"
-    )
-
-
-def all_column_names(tables: Sequence[Table]) -> list[str]:
-    """All column names in the order of the tables."""
-    return [column for table in tables for column in (*table.columns, *table.refused)]
-
-
-def check_source(source: Source):
-    """Raises `ModelError` if the pattern or the table of a source is not a valid regular expression."""
-    compile_table_pattern(source.table)
-    if isinstance(source.pattern, str):
-        compile_column_pattern(source.pattern)
-
-
-def _find_columns(tables, source: Source, joints, aliases, quantity: str, run: str) -> dict[int, tuple[int, str]]:
+def _find_columns(tables, wanted: Quantity, aliases, run: str) -> dict[int, tuple[int, str]]:
     """Table index and column name of each coordinate."""
+    source, joints, quantity = wanted.source, wanted.joints, wanted.name
     pattern = source.pattern
     if isinstance(pattern, Mapping):
         unknown = [joint for joint in pattern if joint not in joints]
@@ -284,20 +151,25 @@ def _number_of_joint(numbers: Numbers, k: int, joints, what: str) -> float:
     return float(numbers)
 
 
-def _convert_column(table: Table, column: str, source: Source, quantity: str, k: int, joints, unit: str):
+def _convert_column(table: Table, column: str, quantity: Quantity, k: int):
     """A column in SI units at its joint, and its original unit."""
     if column in table.refused:
         raise LogError(f"{table.name}, column {column!r}: {table.refused[column]}")
-    where = f"{table.name}, column {column!r}"
+    where, source, unit = f"{table.name}, column {column!r}", quantity.source, quantity.units[k]
     given = source.unit or table.units.get(column) or unit
-    number = lambda name: _number_of_joint(getattr(source, name), k, joints, f"{name} of {quantity}")
+    number = lambda name: _number_of_joint(getattr(source, name), k, quantity.joints, f"{name} of {quantity.name}")
     gain = 1.0 if source.gain is None else number("gain")
-    scale = conversion_factor(given, unit, where, source.gain is not None) * number("sign") * gain
-    gear = number("gear")
-    if gear == 0 or scale == 0 or not np.isfinite([gear, scale]).all():
-        raise ModelError(f"{where}: gear {gear:g} and factor {scale:g}; expected finite, nonzero numbers")
-    scale = scale * gear if quantity == "effort" else scale / gear
-    return table.columns[column] * scale + number("offset"), given
+    factor, zero = conversion_factor(given, unit, where, source.gain is not None), zero_point(given, unit)
+    scale, gear = number("sign") * gain, number("gear")
+    if gear == 0 or factor * scale == 0 or not np.isfinite([gear, factor * scale]).all():
+        raise ModelError(f"{where}: gear {gear:g} and factor {factor * scale:g}; expected finite, nonzero numbers")
+    if gear != 1 and quantity.gear_power == 0:
+        raise ModelError(
+            f"{where}: {quantity.name} of an actuator has gear {gear:g}, but does not depend on a gear; leave it out "
+            "here, and give it to the motor"
+        )
+    scale = scale * gear**quantity.gear_power
+    return (table.columns[column] * factor + zero) * scale + number("offset"), given
 
 
 def _make_part(table: Table, columns: Columns, labelled: dict[tuple[str, int], tuple[str, np.ndarray]]) -> Part:

@@ -1,6 +1,7 @@
 """Fits of low-pass filtered efforts: the same filter for measured and predicted ones."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,22 +15,29 @@ from jaxdyn.identification.methods._contract import CHUNK, AbstractMethod
 from jaxdyn.identification.methods._physical import Physical
 from jaxdyn.identification.parameters import Parameters
 from jaxdyn.identification.residuals import (
+    EffortSample,
     LeastSquaresProblem,
     check_parts,
-    dof_channels,
+    effort_channels,
     effort_residual,
     effort_samples,
+    measured_values,
     stack_chunks,
 )
-from jaxdyn.model import Model
 from jaxdyn.simulation import System
 
 
-def _filtered_residual(system: System, sample: Sequence[Array]) -> Array:
+class _FilterWindow(NamedTuple):
+    """The rows of one window of the filter with their weights, or of several along a leading axis."""
+
+    weights: Array | np.ndarray
+    rows: EffortSample
+
+
+def _filtered_residual(system: System, sample: _FilterWindow) -> Array:
     """`sum_k h_k (measured_k - predicted_k)` over the rows of one window of the filter."""
-    weights, *row = sample
-    rows = jax.vmap(lambda *columns: effort_residual(system, columns))(*row)
-    return jnp.einsum("l,lck->ck", weights, rows)
+    rows = jax.vmap(lambda row: effort_residual(system, row))(sample.rows)
+    return jnp.einsum("l,lck->ck", sample.weights, rows)
 
 
 class LowPassed(AbstractMethod):
@@ -76,19 +84,19 @@ class LowPassed(AbstractMethod):
             raise ModelError(f"cutoff is {self.cutoff} Hz and overlap {self.overlap}; expected positive numbers")
 
     def problem(self, parameters: Parameters, logs: Sequence[Log]) -> LeastSquaresProblem:
-        model = parameters.system.model
-        check_parts(parameters.system)
-        windows = self._windows(model, logs)
-        samples, present = stack_chunks(windows, max(1, self.chunk // windows[0].shape[1]))
-        measured = np.einsum("wl,wlc->wc", windows[0], windows[5])
+        system = parameters.system
+        check_parts(system, logs)
+        windows, measured = self._windows(system, logs)
+        samples, present = stack_chunks(windows, max(1, self.chunk // windows.weights.shape[1]))
         rms = jnp.asarray(np.sqrt(np.mean(measured**2, axis=0)))
-        return LeastSquaresProblem(parameters, samples, present, _filtered_residual, *dof_channels(model), False, rms)
+        channels = effort_channels(system, windows.rows)
+        return LeastSquaresProblem(parameters, samples, present, _filtered_residual, *channels, False, rms)
 
     def solve(self, problem, prior, weights, tell):
         return self.solver.solve(problem, prior, weights, tell)
 
-    def _windows(self, model: Model, logs: Sequence[Log]) -> tuple[np.ndarray, ...]:
-        """Weights and rows of each window of the filter, `(windows, length, ...)`."""
+    def _windows(self, system: System, logs: Sequence[Log]) -> tuple[_FilterWindow, np.ndarray]:
+        """All windows of the filter, and the filtered measurements `(windows, channels)`."""
         if not logs:
             raise ShapeError("no logs were given; expected at least one")
         lengths = sorted({self._length(log) for log in logs})
@@ -97,16 +105,18 @@ class LowPassed(AbstractMethod):
                 f"the logs have different time steps: a window of {1 / self.cutoff:.4g} s has "
                 f"{', '.join(map(str, lengths))} rows; prepare all logs with the same rate"
             )
-        columns, length = [], lengths[0]
+        windows, filtered, length = [], [], lengths[0]
         for log in logs:
             last = log.num_samples - 1
             centres = np.linspace(0, last, 1 + -(-last * self.overlap // length)).round().astype(int)
             at = centres[:, None] + np.arange(length) - length // 2
             weights = np.hanning(length + 2)[1:-1] * ((at >= 0) & (at <= last))
             weights /= weights.sum(axis=1, keepdims=True)
-            rows = effort_samples(model, [log])
-            columns.append([weights.astype(model.dtype), *(x[np.clip(at, 0, last)] for x in rows)])
-        return tuple(np.concatenate(x) for x in zip(*columns, strict=True))
+            at, rows = np.clip(at, 0, last), effort_samples(system, [log])
+            filtered.append(np.einsum("wl,wlc->wc", weights, measured_values(system, rows)[at]))
+            taken = jax.tree.map(lambda x, at=at: x[at], rows)
+            windows.append(_FilterWindow(weights.astype(system.model.dtype), taken))
+        return jax.tree.map(lambda *x: np.concatenate(x), *windows), np.concatenate(filtered)
 
     def _length(self, log: Log) -> int:
         if log.num_samples < 2:

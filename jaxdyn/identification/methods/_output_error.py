@@ -7,19 +7,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._errors import ShapeError
 from jaxdyn._types import Array
 from jaxdyn.identification.logs import Log
 from jaxdyn.identification.methods._contract import AbstractMethod
 from jaxdyn.identification.methods._physical import Physical
-from jaxdyn.identification.methods._window_simulation import check_delays, measurement_units
+from jaxdyn.identification.methods._window_simulation import check_delays
 from jaxdyn.identification.methods._window_starts import AbstractStart, MeasuredStart
 from jaxdyn.identification.methods._windows import Windows, WindowSample
 from jaxdyn.identification.parameters import Parameters
-from jaxdyn.identification.residuals import LeastSquaresProblem, dof_channels, stack_chunks
+from jaxdyn.identification.residuals import (
+    LeastSquaresProblem,
+    check_columns,
+    dof_channels,
+    stack_chunks,
+)
 from jaxdyn.model import Model
-from jaxdyn.simulation import Inputs, SampledInputs, System
-from jaxdyn.simulation.system import as_system
+from jaxdyn.simulation import System
+from jaxdyn.simulation.system import as_system, measurement_units
 
 
 class OutputError(AbstractMethod):
@@ -68,7 +73,7 @@ class OutputError(AbstractMethod):
 
     def problem(self, parameters: Parameters, logs: Sequence[Log]) -> LeastSquaresProblem:
         model = parameters.system.model
-        _check_columns(parameters.system, logs)
+        check_columns(parameters.system, logs)
         samples, present = _stack_windows(model, self.windows, logs, self.chunk)
         check_delays(parameters.system, _lead_time(samples))
         compared = samples.ts.shape[2]
@@ -105,30 +110,6 @@ def _root_mean_squares(logs: Sequence[Log], names: Sequence[str]) -> Array:
         for log in logs
     ]
     return jnp.asarray(np.sqrt(np.mean(np.concatenate(columns) ** 2, axis=0)))
-
-
-def _check_columns(system: System, logs: Sequence[Log]):
-    """Raises `ModelError` for inputs or measurements that the actuators of the system do not have."""
-    known, expected = measurement_units(system), system.num_inputs
-    has_source = any(isinstance(part, SampledInputs | Inputs) for part in system.parts)
-    for log in logs:
-        given = 0 if log.inputs is None else log.inputs.shape[1]
-        if given != expected and not (log.inputs is None and has_source):
-            raise ModelError(
-                f"log {log.name!r} has {given} inputs, and the actuators of the system have {expected}; give "
-                "Log(..., inputs=) one column for each input, in the order of the parts"
-            )
-        names = set(log.measured or {})
-        unknown = sorted(names - set(known))
-        if unknown:
-            raise ModelError(
-                f"log {log.name!r} measures {unknown[0]!r}, which no actuator of the system has; expected names among "
-                f"{', '.join(sorted(known)) or 'none'}"
-            )
-        if names != set(logs[0].measured or {}):
-            raise ModelError(
-                f"logs {logs[0].name!r} and {log.name!r} measure different quantities; leave out those that one lacks"
-            )
 
 
 _RESIDUALS: dict[tuple[Hashable, ...], Callable[[System, WindowSample], Array]] = {}
@@ -173,7 +154,7 @@ def simulation_error(
     ```
     """
     system = as_system(system)
-    _check_columns(system, logs)
+    check_columns(system, logs)
     windows = Windows() if windows is None else windows
     start = MeasuredStart() if start is None else start
     samples, present = _stack_windows(system.model, windows, logs, 16)

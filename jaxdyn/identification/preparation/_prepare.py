@@ -24,7 +24,8 @@ from jaxdyn.identification.preparation._signals import (
 from jaxdyn.identification.preparation._trimming import check_velocities, describe_mismatch, select_rows
 from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Model
-from jaxdyn.simulation import velocity_names
+from jaxdyn.simulation import System, velocity_names
+from jaxdyn.simulation.system import as_system
 
 #: a run: a file, a folder, a table, or several of these recorded in parallel
 Run = str | os.PathLike[str] | Table | Sequence[str | os.PathLike[str] | Table]
@@ -58,7 +59,7 @@ class _CleanRun(NamedTuple):
 
 def prepare(
     runs: Sequence[Run],
-    model: Model,
+    system: Model | System,
     columns: Columns | None = None,
     preparation: Preparation | None = None,
     *,
@@ -68,13 +69,14 @@ def prepare(
 
     The steps, in this order: remove repeated samples; split at gaps; interpolate all columns to uniform steps, with the
     delay of the efforts removed; apply one zero-phase low-pass filter to all columns; differentiate the filtered
-    positions; remove ends, rest and saturated efforts.
+    positions and measurements of actuators; remove ends, rest and saturated efforts.
 
     Arguments:
 
     * `runs`: one entry per run: a file, or a tuple of files recorded in parallel, which are merged by their times. A
       `Table` stands for a file that was already read.
-    * `model`: the robot; its joints name the coordinates. Each velocity must be the derivative of its coordinate.
+    * `system`: the robot, or a `System` with its actuators; joints name the coordinates, and actuators their inputs and
+      measurements. Each velocity must be the derivative of its coordinate.
     * `columns`: the mapping of columns to coordinates; default: the names that jaxdyn and ROS write.
     * `preparation`: options of all steps.
     * `progress`: called with a text at the begin of each step.
@@ -96,6 +98,8 @@ def prepare(
     print(report)
     ```
     """
+    system = as_system(system)
+    model = system.model
     _check_model(model)
     options = Preparation() if preparation is None else preparation
     raws = []
@@ -103,7 +107,7 @@ def prepare(
         files, name = _list_files(run)
         progress(f"reading {name}")
         tables = [table for file in files for table in ([file] if isinstance(file, Table) else read_tables(file))]
-        raws.append(_clean_run(map_columns(tables, model, columns, name), model, options))
+        raws.append(_clean_run(map_columns(tables, system, columns, name), model, options))
     if not raws:
         raise LogError("no run was given; expected at least one file")
     raws = _number_equal_names(raws)
@@ -245,7 +249,7 @@ def _prepare_run(
 ) -> tuple[list[Log], RunReport]:
     """The logs and the report of one run."""
     name = raw.recording.name
-    pieces = [_resample(raw, span, model, delays) for span in raw.spans]
+    pieces = [_resample(raw, span, delays) for span in raw.spans]
     cutoff, how = low_pass
     rows, checks, left_out = _filter_and_trim(model, pieces, (raw.rate, raw.every), cutoff, options)
     if not rows:
@@ -254,7 +258,7 @@ def _prepare_run(
             f"{name}: no samples remain ({parts or 'only the ends of segments'}); relax the options of Preparation"
         )
     titles = [name] if len(rows) == 1 else [f"{name}#{k + 1}" for k in range(len(rows))]
-    logs = [Log(*x, name=title, channels=raw.recording.channels) for x, title in zip(rows, titles, strict=True)]
+    logs = [_make_log(x, title, raw.recording) for x, title in zip(rows, titles, strict=True)]
     joints = [joint for joint, _ in velocity_names(model)]
     report = RunReport(
         name=name,
@@ -297,8 +301,20 @@ def _filter_and_trim(
                 left_out.append(short(t))
             else:
                 kept = slice(first, last + 1, every)
-                rows.append((piece.t[kept], *(motion[key][kept] for key in ("q", "v", "a", "effort"))))
+                rows.append({"t": piece.t[kept]} | {key: x[kept] for key, x in motion.items()})
     return rows, checks, left_out
+
+
+def _make_log(columns: dict[str, np.ndarray], name: str, recording: Recording) -> Log:
+    by_name = lambda x: None if x is None else dict(zip(recording.measured, x.T, strict=True))
+    return Log(
+        *(columns[key] for key in ("t", "q", "v", "a", "effort")),
+        name=name,
+        channels=recording.channels,
+        inputs=columns.get("inputs"),
+        measured=by_name(columns.get("measured")),
+        measured_rate=by_name(columns.get("measured_rate")),
+    )
 
 
 def _edge_length(options: Preparation, cutoff: float | None) -> float:
@@ -307,12 +323,11 @@ def _edge_length(options: Preparation, cutoff: float | None) -> float:
     return 0.0 if cutoff is None else 3 / cutoff  # transients of the filter have decayed to 0.1 %
 
 
-def _resample(raw: _CleanRun, span: tuple[float, float], model: Model, delays: np.ndarray) -> Segment:
+def _resample(raw: _CleanRun, span: tuple[float, float], delays: np.ndarray) -> Segment:
     """All columns with uniform steps."""
     count = int(np.floor((span[1] - span[0]) * raw.rate * (1 + 1e-12))) + 1
     t = span[0] + np.arange(count) / raw.rate
-    quantities = {key[0] for part in raw.parts for key in part.columns} | {key[0] for key in raw.recording.constant}
-    x = {quantity: np.zeros((count, model.nv)) for quantity in sorted(quantities)}
+    x = {quantity: np.zeros((count, size)) for quantity, size in raw.recording.sizes.items()}
     for (quantity, k), value in raw.recording.constant.items():
         x[quantity][:, k] = value
     for part in raw.parts:
@@ -338,7 +353,7 @@ def _choose_cutoff(raws: list[_CleanRun], model: Model, options: Preparation) ->
                 "lower one"
             )
         return float(options.cutoff), "given"
-    pieces = [(raw.rate, _resample(raw, span, model, np.zeros(model.nv))) for raw in raws for span in raw.spans]
+    pieces = [(raw.rate, _resample(raw, span, np.zeros(model.nv))) for raw in raws for span in raw.spans]
     bands = [bandwidth(piece.x["q"], 1 / own) for own, piece in pieces if len(piece.t) >= _MIN_SAMPLES]
     if not bands:
         raise LogError(
@@ -352,7 +367,7 @@ def _choose_cutoff(raws: list[_CleanRun], model: Model, options: Preparation) ->
 
 
 def _filter_segment(piece: Segment, dt: float, cutoff: float | None, options: Preparation) -> dict[str, np.ndarray]:
-    """Filtered positions, velocities, accelerations and efforts."""
+    """Filtered columns, with the derivatives of positions and measurements."""
     low = lambda x, derivative=0: filter_zero_phase(x, dt, cutoff, options.order, derivative)
     q, effort = low(piece.x["q"]), low(piece.x["effort"])
     if options.differentiate or "v" not in piece.x:
@@ -361,4 +376,6 @@ def _filter_segment(piece: Segment, dt: float, cutoff: float | None, options: Pr
         v, a = low(piece.x["v"]), low(piece.x["v"], 1)
     if "a" in piece.x:
         a = low(piece.x["a"])
-    return {"q": q, "v": v, "a": a, "effort": effort}
+    motion = {"q": q, "v": v, "a": a, "effort": effort}
+    motion |= {key: low(piece.x[key]) for key in ("inputs", "measured") if key in piece.x}
+    return motion | ({"measured_rate": low(piece.x["measured"], 1)} if "measured" in piece.x else {})

@@ -57,6 +57,7 @@ class FitReport:
                 },
                 "compared": self.compared,
                 "errors": {"fit": self.fit, "held_out": self.held_out},
+                "channels": result.errors,
                 "status": result.status.name,
                 "steps": result.steps,
                 "cost": {"before": result.initial_cost, "after": result.cost},

@@ -13,7 +13,7 @@ from jaxdyn._errors import ModelError
 from jaxdyn.identification.fitting import FitResult
 from jaxdyn.identification.logs import Log
 from jaxdyn.identification.methods import FramePoses, OutputError
-from jaxdyn.identification.residuals import dof_channels, predicted_effort
+from jaxdyn.identification.residuals import compare_efforts, dof_channels
 from jaxdyn.kinematics import difference
 from jaxdyn.simulation import System, effort_names
 
@@ -55,13 +55,16 @@ def choose_comparison(result: FitResult, predict: Callable[[Log], ArrayLike] | N
         raise ModelError(
             "a report compares efforts or motions, but this fit used frame poses; see result.errors, or pass predict="
         )
-    told = (lambda log: predicted_effort(result.system, log)) if predict is None else predict
-    return Comparison("efforts", tuple(effort_names(result.model)), lambda log: _effort_series(log, told), True)
+    if predict is None:
+        compare = lambda log: compare_efforts(result.system, log)
+    else:
+        compare = lambda log: (np.asarray(log.effort), np.asarray(predict(log)))
+    return Comparison("efforts", tuple(effort_names(result.model)), lambda log: _effort_series(log, compare), True)
 
 
-def _effort_series(log: Log, predict: Callable[[Log], ArrayLike]) -> Series:
-    measured = np.asarray(log.effort)
-    return Series(np.asarray(log.t), measured, np.asarray(predict(log)), measured)
+def _effort_series(log: Log, compare: Callable[[Log], tuple[np.ndarray, np.ndarray]]) -> Series:
+    measured, predicted = compare(log)
+    return Series(np.asarray(log.t), measured, predicted, measured)
 
 
 def _motion_series(system: System, method: OutputError, log: Log) -> Series:

@@ -12,9 +12,9 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Bool, Float, PyTree
-from jaxdyn.actuators import JointMotion
+from jaxdyn.actuators import JointMotion, Requirement
 from jaxdyn.control import PathReference, desired_motion
-from jaxdyn.dynamics import AbstractPart, AbstractSampledPart, FreeMotion, passive_forces
+from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractPart, AbstractSampledPart, FreeMotion, passive_forces
 from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
@@ -35,6 +35,8 @@ class RequiredInputs(eqx.Module):
     parts: tuple[PyTree, ...] | None
     #: of each actuator, by name of a limit, the distance to it; negative beyond the limit
     margins: tuple[dict[str, Float[Array, "*batch"]], ...]
+    #: measurements in the motion by name, such as "current.elbow" (A) and "rotor_velocity.elbow" (rad/s), not limited
+    measured: dict[str, Float[Array, "*batch"]]
     #: of each actuator, whether the motion exceeds a limit or no input exists
     is_saturated: Bool[Array, "*batch actuators"]
 
@@ -141,8 +143,19 @@ def _required_inputs(system: System, t, q, v, a, jerk, parts) -> RequiredInputs:
         jnp.where(driven, 0, effort),
         tuple(new) or None,
         tuple(need.margins for need in found),
+        _measurements(actuators, found),
         jnp.stack(exceeded) if found else jnp.zeros(0, bool),
     )
+
+
+def _measurements(actuators: Sequence[PlacedActuator], found: Sequence[Requirement]) -> dict[str, Array]:
+    """The measurements of all actuators in the motion."""
+    values: dict[str, Array] = {}
+    for x, need in zip(actuators, found, strict=True):
+        if isinstance(x.actuator, AbstractMeasuredActuator):
+            values |= x.actuator.state_measurements(need.state)
+        values |= need.measurements or {}
+    return values
 
 
 @eqx.filter_jit

@@ -23,6 +23,10 @@ from jaxdyn.simulation.system._layout import input_limits as input_limits
 from jaxdyn.simulation.system._layout import input_names as input_names
 from jaxdyn.simulation.system._layout import part_layout as part_layout
 from jaxdyn.simulation.system._layout import part_limits as part_limits
+from jaxdyn.simulation.system._measurements import measurement_units as measurement_units
+from jaxdyn.simulation.system._measurements import measurements as measurements
+from jaxdyn.simulation.system._measurements import replace_measured as replace_measured
+from jaxdyn.simulation.system._measurements import state_measurements as state_measurements
 from jaxdyn.simulation.system._sampling import next_instant as next_instant
 from jaxdyn.simulation.system._state import ChartedState as ChartedState
 from jaxdyn.simulation.system._state import PackedParts as PackedParts

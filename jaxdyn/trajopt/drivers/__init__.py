@@ -12,3 +12,4 @@ from jaxdyn.trajopt.drivers._mpc import WarmInteriorPoint as WarmInteriorPoint
 from jaxdyn.trajopt.drivers._multi_start import MultiStart as MultiStart
 from jaxdyn.trajopt.drivers._multi_start import draw_guesses as draw_guesses
 from jaxdyn.trajopt.drivers._multi_start import multi_start as multi_start
+from jaxdyn.trajopt.drivers._predictive_inputs import PredictiveInputs as PredictiveInputs

@@ -170,8 +170,9 @@ class ModelPredictive(AbstractSampledPart):
         if isinstance(d, Robot) and (d.inputs is None or d.layout.size):
             raise ModelError(
                 f"ModelPredictive sees q and v and commands efforts, but the states {list(d.layout.names)} and the "
-                f"controls {list(d.control_names)} of this Robot belong to its parts; plan for a Robot whose efforts "
-                "are the controls and leave the currents to jaxdyn.control.CascadedControl"
+                f"controls {list(d.control_names)} of this Robot belong to its parts; take PredictiveInputs, which "
+                "commands the inputs of actuators, or plan for a Robot whose efforts are the controls and leave the "
+                "currents to jaxdyn.control.CascadedControl"
             )
         if efforts is not None:
             self.efforts = as_function(efforts)
@@ -192,13 +193,7 @@ class ModelPredictive(AbstractSampledPart):
 
     def initial(self, model, q, v):
         """The guess of the problem as a plan, with a first control of zero."""
-        problem = self._from(jnp.concatenate([q, v]), jnp.zeros((), self.problem.dtype))
-        x, u = guess(problem, self.intervals, False)
-        zero = jnp.zeros((), u.dtype)
-        gain = jnp.zeros((u.shape[1], x.shape[1]), u.dtype)
-        # one interval early, since the first sample shifts it
-        early = lambda y: jnp.concatenate([y[:1], y[:-1]])
-        return Planned(early(x), early(u).at[0].set(0), gain, self.solver.memory(problem, x, u), zero, zero, zero)
+        return first_plan(self.problem, self.solver, self.intervals, jnp.concatenate([q, v]))
 
     def sample(self, model, t, q, v, state: Planned) -> Planned:
         """The plan from the state measured at time t, or from the state predicted for `t + delay`."""
@@ -206,12 +201,7 @@ class ModelPredictive(AbstractSampledPart):
         if self.predicts:
             rate = lambda t, x: self.problem.dynamics.rate(t, x, self._control(t, x, state))
             x = rk4(rate, t, x, self.delay)
-        t = t + self.delay
-        problem = self._from(x, t)
-        b = problem.bounds
-        u = jnp.clip(_shift(state.u), b.lower_control, b.upper_control)
-        plan = self.solver.plan(problem, _shift(state.x).at[0].set(x), u, state.memory)
-        return eqx.tree_at(lambda p: p.time, plan, jnp.asarray(t, plan.u.dtype))
+        return next_plan(self.problem, self.solver, t + self.delay, x, state)
 
     def act(self, model, t, q, v, state: Planned) -> Action:
         """The first control of the plan, with feedback if `feedback` is set."""
@@ -226,8 +216,29 @@ class ModelPredictive(AbstractSampledPart):
         u = u + state.gain @ (x - (1 - s) * state.x[0] - s * state.x[1])
         return jnp.clip(u, b.lower_control, b.upper_control)
 
-    def _from(self, x, t) -> Problem:
-        return eqx.tree_at(lambda p: p.start.value, shift_time(self.problem, t), x)
+
+def first_plan(problem: Problem, solver: AbstractReplanner, intervals: int, start: Float[Array, " nx"]) -> Planned:
+    """The guess of the problem from a state as a plan, with a first control of zero."""
+    problem = _start_from(problem, start, jnp.zeros((), problem.dtype))
+    x, u = guess(problem, intervals, False)
+    zero = jnp.zeros((), u.dtype)
+    gain = jnp.zeros((u.shape[1], x.shape[1]), u.dtype)
+    # one interval early, since the first sample shifts it
+    early = lambda y: jnp.concatenate([y[:1], y[:-1]])
+    return Planned(early(x), early(u).at[0].set(0), gain, solver.memory(problem, x, u), zero, zero, zero)
+
+
+def next_plan(problem: Problem, solver: AbstractReplanner, t, start: Float[Array, " nx"], plan: Planned) -> Planned:
+    """The plan from a state at time t (s), with the preceding plan, shifted by one interval, as the guess."""
+    problem = _start_from(problem, start, t)
+    b = problem.bounds
+    u = jnp.clip(_shift(plan.u), b.lower_control, b.upper_control)
+    found = solver.plan(problem, _shift(plan.x).at[0].set(start), u, plan.memory)
+    return eqx.tree_at(lambda p: p.time, found, jnp.asarray(t, found.u.dtype))
+
+
+def _start_from(problem: Problem, x, t) -> Problem:
+    return eqx.tree_at(lambda p: p.start.value, shift_time(problem, t), x)
 
 
 class _LinearEfforts(eqx.Module):

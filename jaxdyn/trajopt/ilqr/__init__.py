@@ -9,7 +9,8 @@ from jaxdyn.trajopt.ilqr._solve import FeedbackGains as FeedbackGains
 from jaxdyn.trajopt.ilqr._solve import check_fixed as check_fixed
 from jaxdyn.trajopt.ilqr._solve import guess as guess
 from jaxdyn.trajopt.ilqr._solve import ilqr as ilqr
-from jaxdyn.trajopt.ilqr._solve import tracking_law as tracking_law
 from jaxdyn.trajopt.ilqr._stage import Multipliers as Multipliers
 from jaxdyn.trajopt.ilqr._stage import end_rows as end_rows
 from jaxdyn.trajopt.ilqr._stage import row_limits as row_limits
+from jaxdyn.trajopt.ilqr._tracking import TrackingInputs as TrackingInputs
+from jaxdyn.trajopt.ilqr._tracking import tracking_law as tracking_law

@@ -10,13 +10,11 @@ from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
-from jaxdyn.control import Plan, TrackingFeedback
-from jaxdyn.model import Model
 from jaxdyn.trajopt.ilqr._algorithm import ILQRProgress, Iterate, Options, rollout, times_of, violations
 from jaxdyn.trajopt.ilqr._sensitivity import optimise
 from jaxdyn.trajopt.ilqr._shooting_form import augment_problem, check_simulated, restore_solution, set_start
 from jaxdyn.trajopt.ilqr._stage import Multipliers, augmented_lagrangian, end_limits, end_rows, row_limits, rows, step
-from jaxdyn.trajopt.problem import Problem, Residual, Robot, Solution, largest_residual, run_compiled
+from jaxdyn.trajopt.problem import Problem, Residual, Solution, largest_residual, run_compiled
 from jaxdyn.trajopt.transcription import boundary_names, path_sizes
 
 
@@ -198,28 +196,6 @@ def residuals(problem: Problem, x, u, t) -> tuple[Residual, ...]:
         Residual("end", ends, t[-1:], last),
     ]
     return tuple(r for r in out if r.amount.size)
-
-
-def tracking_law(model: Model, solution: Solution) -> TrackingFeedback:
-    """Controller `u_k + feedback_k (x - x_k(t))` for `simulate`, from a solution of `ilqr` for a robot.
-
-    Controls are held over intervals; gains and states are interpolated.
-    """
-    d = solution.problem.dynamics
-    inputs = getattr(d, "inputs", None)
-    if d.nx != model.nq + model.nv or (inputs is None and isinstance(d, Robot)):
-        raise ModelError(
-            f"tracking_law returns efforts for (q, v), but the states of this solution are {list(d.state_names)} and "
-            f"its controls {list(d.control_names)}"
-        )
-    if inputs is None:
-        raise ModelError(f"tracking_law needs a solution for a Robot, not {type(solution.problem.dynamics).__name__}")
-    if solution.problem.bounds.control_rate is not None:
-        raise ModelError("tracking_law needs gains of the controls; with limited control rates there are none")
-    q, v = solution.x[:, : model.nq], solution.x[:, model.nq :]
-    plan = Plan(solution.t, q, v, solution.u @ inputs.T, hold=True)
-    gain = -solution.details.feedback[:, :, : solution.x.shape[1]]  # without the column of a free horizon
-    return TrackingFeedback(model, plan, jnp.concatenate([gain, gain[-1:]]), inputs)
 
 
 def _print_progress(p: ILQRProgress):

@@ -1,5 +1,6 @@
 """Optimal control problems: dynamics, boundary conditions, bounds, path constraints, guesses and solutions."""
 
+from jaxdyn.trajopt.problem._actuator_limits import actuator_limits as actuator_limits
 from jaxdyn.trajopt.problem._boundary import Boundary as Boundary
 from jaxdyn.trajopt.problem._boundary import partial as partial
 from jaxdyn.trajopt.problem._compiling import run_compiled as run_compiled
