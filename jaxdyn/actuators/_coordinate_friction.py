@@ -20,7 +20,8 @@ class CoordinateFriction(AbstractPart):
       one entry for each coordinate; with the units of the joint, N m and rad/s, or N and m/s.
     * `joints`: names of joints with one velocity coordinate; None for all velocity coordinates of the robot.
 
-    The part has the state of the friction, with one entry for each coordinate. Unlike `JointFriction`, LuGre friction sticks.
+    The part has the state of the friction, with one entry for each coordinate. Unlike `JointFriction`, LuGre friction
+    sticks.
 
     ```python
     import jax.numpy as jnp

@@ -25,7 +25,8 @@ from jaxdyn.simulation.system import (
     System,
     as_system,
     pack_parts,
-    to_state,
+    underlying_state,
+    unpack_parts,
     with_effort,
     with_inputs,
 )
@@ -226,7 +227,7 @@ def _move_inside_steps(ts):
 
 
 def _saved_state(t, y, system):
-    return to_state(system.mounted_model, y)
+    return underlying_state(system, y)
 
 
 def _project_rows(system: System, ts, rows: State, reached) -> State:
@@ -258,7 +259,7 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
     (saved, rows), (end, last) = zip(solution.ts, solution.ys, strict=True)
     last = jax.tree.map(lambda x: x[0], last)
     log = last.log if isinstance(last, Stepping) else None
-    state = to_state(system.mounted_model, last)
+    state = underlying_state(system, last)
     status = _status(solution, state, log)
     reached = jnp.isfinite(saved)
     ended = (status <= SimulationStatus.MAX_EVENTS) | (status == SimulationStatus.HELD)
@@ -271,6 +272,7 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
         return jnp.where(is_saved, jnp.where(is_saved, rows, 0), jnp.where(ended, x, jnp.nan))
 
     rows = _project_rows(system, ts, jax.tree.map(fill_rows, rows, state), reached)
+    parts = unpack_parts(rows.parts)
     record = None if log is None else _record(log)
     interpolant = None
     if dense:
@@ -278,7 +280,7 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
         interpolant = Interpolant(system, d.ts, d.ts_size, d.infos, d.interpolation_cls)
     steps = solution.stats["num_steps"]
     reached = reached | (ended & (ts <= ts[0]))  # also if no step was accepted
-    return Trajectory(ts, rows.q, rows.v, rows.parts, reached, status, steps, system, record, interpolant)
+    return Trajectory(ts, rows.q, rows.v, parts, reached, status, steps, system, record, interpolant)
 
 
 def _violates_constraints(system: System, start, end):

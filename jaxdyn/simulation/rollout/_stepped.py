@@ -87,7 +87,7 @@ def _apply_events(events: tuple[Event, ...], system: System, path, span, end: St
     for k, event in enumerate(events):
 
         def g(t, event=event):
-            return event.value(model, t, to_state(model, path.evaluate(t)))
+            return event.value(model, t, to_state(system, path.evaluate(t)))
 
         roots.append(first_root(g, t0, t1, event, log.fired[k] > 0))
     times = jnp.stack([root.time for root in roots])

@@ -19,7 +19,7 @@ class MotionTerm(diffrax.AbstractTerm):
     """
 
     def vf(self, t, y, args):
-        return args.rate(t, underlying_state(args.model, y))
+        return args.rate(t, underlying_state(args, y))
 
     def contr(self, t0, t1, **kwargs):
         return t1 - t0

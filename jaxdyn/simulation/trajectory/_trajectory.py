@@ -89,7 +89,7 @@ class Interpolant(eqx.Module):
         times = jnp.where(is_used, self.times, jnp.inf)
         i = jnp.clip(jnp.searchsorted(times, t, side="left") - 1, 0, self.count - 2)
         local = self.kind(t0=times[i], t1=times[i + 1], **jax.tree.map(lambda x: x[i], self.infos))
-        state = to_state(self.system.mounted_model, local.evaluate(t))
+        state = to_state(self.system, local.evaluate(t))
         q, v = state.q, state.v
         if self.system.motion.projects:
             q, v = self.system.motion.project(self.system.mounted_model, t, q, v)
