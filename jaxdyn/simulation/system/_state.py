@@ -64,8 +64,8 @@ class State(eqx.Module):
 
     q: Float[Array, "*batch coordinates"]
     v: Float[Array, "*batch nv"]
-    #: not an empty tuple, which equinox's loops take for a number
-    parts: tuple[PyTree, ...] | None = None
+    #: a tuple or None, and `PackedParts` in solvers; not an empty tuple, which equinox's loops take for a number
+    parts: PyTree = None
 
 
 class ChartedState(eqx.Module):
@@ -74,7 +74,7 @@ class ChartedState(eqx.Module):
     base: Float[Array, "*batch coordinates"]
     offset: Float[Array, "*batch nv"]
     v: Float[Array, "*batch nv"]
-    parts: tuple[PyTree, ...] | None
+    parts: PyTree
 
     def state(self, model: Model) -> State:
         return State(integrate(model, self.base, self.offset), self.v, self.parts)

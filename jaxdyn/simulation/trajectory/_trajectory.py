@@ -218,6 +218,15 @@ class Trajectory(eqx.Module):
         return _map_rows(_action, self)
 
     @property
+    def inputs(self) -> Float[Array, "*batch times inputs"]:
+        """Inputs of the actuators from the controller of the system, such as voltages, in the order of the actuators.
+
+        For a sampled controller they are the inputs held up to the saved time, zero before the first sample. Limits of
+        the actuators are not applied. A system without actuators has none, `(times, 0)`.
+        """
+        return _map_rows(_inputs, self)
+
+    @property
     def acceleration(self) -> Float[Array, "*batch times nv"]:
         """Accelerations, rad/s^2 or m/s^2."""
         return _map_rows(_acceleration, self)
@@ -287,6 +296,10 @@ class _FramePose(eqx.Module):
 
 def _action(system, t, state: State):
     return system.action(t, state)
+
+
+def _inputs(system, t, state: State):
+    return system.inputs(t, state)
 
 
 def _acceleration(system, t, state: State):
