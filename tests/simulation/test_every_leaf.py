@@ -19,6 +19,7 @@ from tests.simulation._leaf_parts import PART_CASES
 CASES = PART_CASES | CONSTRAINT_CASES
 
 
+@pytest.mark.slow
 def test_every_class_with_numbers_has_a_case():
     """Actuators and their friction have theirs in `tests/actuators/test_kinds.py`."""
     cases = [(case.system.parts, case.system.motion, case.events) for case in (make() for make in CASES.values())]
