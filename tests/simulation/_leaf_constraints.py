@@ -53,11 +53,13 @@ class Carried(eqx.Module):
 
 
 def _constrained(*constraints, stabilisation=None) -> Case:
-    model = random_model(5, 10, kinds=("revolute", "prismatic"), branching=0.6)
+    model = random_model(5, 8, kinds=("revolute", "prismatic"), branching=0.6)
     q, v, _, _ = random_state(model, 6)
     stabilisation = jc.Baumgarte(12.0) if stabilisation is None else stabilisation
     motion = jc.ConstrainedMotion(constraints, stabilisation)
-    return Case(jd.System(model, motion=motion), q, 0.3 * v, steps=2)
+    # of some frames only the origin or only the axes matter
+    unused = frozenset({"rotation", "translation"})
+    return Case(jd.System(model, motion=motion), q, 0.3 * v, steps=2, without_effect=unused)
 
 
 def _end(link, *at):
@@ -108,7 +110,7 @@ def prescribed_frame() -> Case:
 
 
 def functions() -> Case:
-    size = jnp.linspace(0.4, 0.8, 10)
+    size = jnp.linspace(0.4, 0.8, 8)
     return _constrained(
         jc.Holonomic("own", Tilt(jnp.array(0.6))),
         jc.Pfaffian("given", Rows(size, True), Rows(size, False)),

@@ -33,7 +33,7 @@ class Case(NamedTuple):
     events: tuple[sim.Event, ...] = ()
     steps: int = 6
     dt: float = 0.004
-    #: numbers without effect, as their last names
+    #: numbers that may have no effect, as their last names
     without_effect: frozenset[str] = frozenset()
 
 

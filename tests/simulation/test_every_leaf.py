@@ -53,7 +53,7 @@ def final_state(case, numbers, static, adjoint):
 @pytest.mark.slow("efforts", "sampled", "projected")
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives_with_respect_to_every_number(name):
-    """In forward and reverse mode against central differences; no number is without effect."""
+    """In forward and reverse mode against central differences; only the named numbers may have no effect."""
     case = CASES[name]()
     tree = ((case.system.parts, case.system.motion), case.events)
     numbers, static = eqx.partition(tree, _is_number_of_the_case(tree))
@@ -71,4 +71,4 @@ def test_derivatives_with_respect_to_every_number(name):
     np.testing.assert_allclose(reverse * scale / size, weights @ forward * scale / size, rtol=1e-9, atol=1e-11)
     effects = jax.tree.map(lambda x: bool(jnp.any(x != 0)), jax.vmap(unravel)(forward))
     names = [jax.tree_util.keystr(path) for path, x in jax.tree_util.tree_leaves_with_path(effects) if not x]
-    assert {name.rsplit(".", 1)[-1] for name in names} == case.without_effect
+    assert {name.rsplit(".", 1)[-1] for name in names} <= case.without_effect
