@@ -8,7 +8,6 @@ import jax.numpy as jnp
 
 from jaxdyn._numerics import as_float, as_function
 from jaxdyn._types import Array, Float, Scalar
-from jaxdyn.actuators._gear import velocity_index
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator, PowerFlow
 from jaxdyn.actuators._linear import LinearActuator
 from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
@@ -77,8 +76,10 @@ class HydraulicCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMe
         """Whether there is a mechanism."""
         return self.mechanism is not None
 
-    def mount(self, model):
-        return self.equivalent.mount(model)
+    @property
+    def joint_inertia(self):
+        """The mass of the piston at the joint, `r^2 m`; None behind a mechanism, where it depends on q."""
+        return self.equivalent.joint_inertia
 
     def initial(self, model, q, v):
         return jnp.zeros(1, v.dtype)
@@ -86,8 +87,8 @@ class HydraulicCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMe
     def canonical_form(self, q, v, state):
         return self.equivalent.canonical_form(q, v, state)
 
-    def act(self, model, t, q, v, a, state, inputs):
-        return self.equivalent.act(model, t, q, v, a, state, inputs)
+    def act_on_joint(self, t, q, v, motion, state, inputs):
+        return self.equivalent.act_on_joint(t, q, v, motion, state, inputs)
 
     def requirement(self, motion, rate, state):
         """The jerk determines the input through the rate of the load pressure."""
@@ -184,8 +185,10 @@ class PneumaticCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMe
         """Whether there is a mechanism."""
         return self.mechanism is not None
 
-    def mount(self, model):
-        return self.equivalent.mount(model)
+    @property
+    def joint_inertia(self):
+        """The mass of the piston at the joint, `r^2 m`; None behind a mechanism, where it depends on q."""
+        return self.equivalent.joint_inertia
 
     def initial(self, model, q, v):
         return jnp.zeros(1, v.dtype)
@@ -193,8 +196,8 @@ class PneumaticCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMe
     def canonical_form(self, q, v, state):
         return self.equivalent.canonical_form(q, v, state)
 
-    def act(self, model, t, q, v, a, state, inputs):
-        return self.equivalent.act(model, t, q, v, a, state, inputs)
+    def act_on_joint(self, t, q, v, motion, state, inputs):
+        return self.equivalent.act_on_joint(t, q, v, motion, state, inputs)
 
     def requirement(self, motion, rate, state):
         """The jerk determines the input through the rate of the load pressure."""
@@ -253,8 +256,8 @@ def _cylinder(c: HydraulicCylinder | PneumaticCylinder, stiffness) -> LinearActu
 
 def _power_flow(c: HydraulicCylinder | PneumaticCylinder, stiffness, model, q, v, a, state, inputs) -> PowerFlow:
     actuator = c.equivalent
-    index = velocity_index(model, type(c).__name__, c.joint)
-    position = q[model.joint(c.joint).q.start]
+    k, index = c.coordinate(model)
+    position = q[k]
     form = actuator.canonical_form(position, v[index], state)
     speed, acceleration = _piston(c, position, v[index], a[index])
     p, u = state[0], actuator.limit_input(inputs[0])

@@ -7,7 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Bool, Float, PyTree
-from jaxdyn.dynamics import AbstractActuator
+from jaxdyn.actuators._gear import add_armature, velocity_index
+from jaxdyn.dynamics import AbstractActuator, Action
 from jaxdyn.model import Model
 
 
@@ -35,7 +36,7 @@ class CanonicalForm(NamedTuple):
 
 
 class JointMotion(NamedTuple):
-    """Motion of one joint coordinate and the effort that it takes, or the time derivatives of these four numbers."""
+    """Motion of one joint coordinate and the effort that it takes, or the time derivatives of these numbers."""
 
     #: joint coordinate, rad or m
     q: Any
@@ -43,8 +44,8 @@ class JointMotion(NamedTuple):
     v: Any
     #: acceleration
     a: Any
-    #: effort on the model on which the actuator is mounted, N m or N
-    effort: Any
+    #: effort on the model on which the actuator is mounted, N m or N; None where it is not known
+    effort: Any = None
 
 
 class Requirement(NamedTuple):
@@ -92,10 +93,39 @@ class AbstractJointActuator(AbstractActuator):
 
     Besides simulating the actuator (`AbstractActuator`), the library computes complete models (`complete_model`),
     inputs for a motion (`jaxdyn.simulation.required_inputs`), and loads, losses and status along a trajectory.
+
+    An actuator acts on its joint by `act_on_joint` and has a `joint_inertia`. Neither may depend on the name `joint`: a
+    `System` evaluates actuators of equal structure on several joints at once, with stacked leaves.
     """
 
     #: name of the joint
     joint: eqx.AbstractVar[str]
+
+    @property
+    @abc.abstractmethod
+    def joint_inertia(self) -> Float[Array, ""] | None:
+        """Inertia that moves with the joint coordinate, kg m^2 or kg, which `mount` adds to the model; or None."""
+
+    @abc.abstractmethod
+    def act_on_joint(self, t, q, v, motion: JointMotion, state, inputs) -> tuple[Float[Array, ""], PyTree]:
+        """The effort on the joint in its `motion`, on the mounted model, and the rate of the actuator's state.
+
+        q and v are those of the robot, which control laws may depend on. `motion.effort` is None.
+        """
+
+    def coordinate(self, model: Model) -> tuple[int, int]:
+        """Index of the joint coordinate in q, and in v; `ModelError` for a joint without exactly one coordinate."""
+        return model.joint(self.joint).q.start, velocity_index(model, type(self).__name__, self.joint)
+
+    def mount(self, model):
+        if self.joint_inertia is None:
+            return model
+        return add_armature(model, self.coordinate(model)[1], self.joint_inertia)
+
+    def act(self, model, t, q, v, a, state, inputs):
+        k, index = self.coordinate(model)
+        effort, rate = self.act_on_joint(t, q, v, JointMotion(q[k], v[index], a[index]), state, inputs)
+        return Action(jnp.zeros_like(v).at[index].set(effort), rate=rate)
 
     @abc.abstractmethod
     def canonical_form(self, q, v, state) -> CanonicalForm:

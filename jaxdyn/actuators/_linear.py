@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn._numerics import as_float, as_function, is_concrete
 from jaxdyn._types import Array, Float, Scalar
-from jaxdyn.actuators._gear import add_armature, saturate, velocity_index
+from jaxdyn.actuators._gear import saturate
 from jaxdyn.actuators._joint_actuator import (
     AbstractJointActuator,
     CanonicalForm,
@@ -20,7 +20,7 @@ from jaxdyn.actuators._joint_actuator import (
     inputs_of_form,
 )
 from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
-from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator, Action
+from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 
 
 def _number_or_none(x):
@@ -103,11 +103,10 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
         """Whether there is a mechanism, or f acts on further states than the velocity."""
         return self.mechanism is not None or self.couples_effort
 
-    def mount(self, model):
-        if self.mechanism is not None:
-            return model
-        index = velocity_index(model, "LinearActuator", self.joint)
-        return add_armature(model, index, self.gear**2 * self._inertia)
+    @property
+    def joint_inertia(self):
+        """The inertia at the joint, `-gear^2 / f_2`; None behind a mechanism, where it depends on q."""
+        return None if self.mechanism is not None else self.gear**2 * self._inertia
 
     def initial(self, model, q, v):
         num = self.C.shape[-1] - 2
@@ -129,17 +128,16 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
         effort = ratio * inertia * (drift[0] - bend * v**2)
         return CanonicalForm(ratio**2 * inertia, effort, ratio * inertia * d_v, drift[1:], f_z / _finite(ratio), d_z)
 
-    def act(self, model, t, q, v, a, state, inputs):
-        index = velocity_index(model, "LinearActuator", self.joint)
-        form = self.canonical_form(q[model.joint(self.joint).q.start], v[index], state)
+    def act_on_joint(self, t, q, v, motion, state, inputs):
+        form = self.canonical_form(motion.q, motion.v, state)
         u = self.limit_input(inputs[0])
         effort = form.effort + form.effort_gain * u
         rate = None if state is None else form.rate + form.rate_gain * u
         if self.uses_acceleration:
-            tau = effort - form.inertia * a[index]
+            tau = effort - form.inertia * motion.a
             rate = None if rate is None else rate + form.rate_effort * tau
             effort = effort if self.mechanism is None else tau
-        return Action(jnp.zeros_like(v).at[index].set(effort), rate=rate)
+        return effort, rate
 
     def limit_input(self, u) -> Array:
         """The input after saturation."""
@@ -166,8 +164,8 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
 
         The `supply` is the power of all terms of the velocity row, `stored` the rate of the kinetic energy.
         """
-        index = velocity_index(model, "LinearActuator", self.joint)
-        joint_q, joint_v = q[model.joint(self.joint).q.start], v[index]
+        k, index = self.coordinate(model)
+        joint_q, joint_v = q[k], v[index]
         form = self.canonical_form(joint_q, joint_v, state)
         tau = form.effort + form.effort_gain * self.limit_input(inputs[0]) - form.inertia * a[index]
         _, ratio, bend = self._geometry(joint_q)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.actuators._gear import saturate, velocity_index
+from jaxdyn.actuators._gear import saturate
 from jaxdyn.actuators._joint_actuator import (
     AbstractJointActuator,
     CanonicalForm,
@@ -15,7 +15,7 @@ from jaxdyn.actuators._joint_actuator import (
     inputs_of_form,
 )
 from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
-from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator, Action
+from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 
 
 def _number_or_none(x):
@@ -72,8 +72,9 @@ class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasure
         """Number k of the states z."""
         return self.c.shape[-1] - 2
 
-    def mount(self, model):
-        return model
+    @property
+    def joint_inertia(self):
+        return None
 
     def initial(self, model, q, v):
         return jnp.zeros(self.num_states, v.dtype) if self.num_states else None
@@ -87,13 +88,12 @@ class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasure
         f, d = (zero if y is None else y for y in (self.f, self.d))
         return CanonicalForm(jnp.zeros_like(self.e), self.c @ x, self.e, rate, f, d)
 
-    def act(self, model, t, q, v, a, state, inputs):
-        index = velocity_index(model, "LinearEffort", self.joint)
-        form = self.canonical_form(q[model.joint(self.joint).q.start], v[index], state)
+    def act_on_joint(self, t, q, v, motion, state, inputs):
+        form = self.canonical_form(motion.q, motion.v, state)
         u = self._limit(inputs[0])
         tau = form.effort + form.effort_gain * u
         rate = None if state is None else form.rate + form.rate_effort * tau + form.rate_gain * u
-        return Action(jnp.zeros_like(v).at[index].set(tau), rate=rate)
+        return tau, rate
 
     def _limit(self, u):
         return u if self.input_limit is None else saturate(u, self.input_limit, jnp.zeros_like(u))
@@ -112,8 +112,8 @@ class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasure
 
     def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
         """Balance of power at the joint: the equations do not say from where the effort takes its power."""
-        index = velocity_index(model, "LinearEffort", self.joint)
-        form = self.canonical_form(q[model.joint(self.joint).q.start], v[index], state)
+        k, index = self.coordinate(model)
+        form = self.canonical_form(q[k], v[index], state)
         power = (form.effort + form.effort_gain * self._limit(inputs[0])) * v[index]
         zero = jnp.zeros_like(power)
         return PowerFlow(power, zero, zero, zero, zero, zero, power)

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_float, as_function
 from jaxdyn._types import Array, Bool, Config, Float, PyTree, Scalar, Velocity
-from jaxdyn.actuators._gear import add_armature, is_self_locking, saturate, velocity_index
+from jaxdyn.actuators._gear import is_self_locking, saturate
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator
 from jaxdyn.actuators._motor_equations import (
     canonical_form_of_motor,
@@ -28,7 +28,7 @@ from jaxdyn.actuators._motor_measurements import (
 from jaxdyn.actuators._motor_state import MotorFlow, MotorState
 from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
 from jaxdyn.actuators._thermal import ThermalModel
-from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator, Action
+from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 from jaxdyn.model import Model
 
 
@@ -163,9 +163,10 @@ class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActu
         """Whether the friction of the rotor has a state."""
         return self.friction is not None and self.friction.initial(jnp.result_type(float)) is not None
 
-    def mount(self, model):
-        """The model with the reflected rotor inertia, `armature + n^2 J`, at the joint."""
-        return add_armature(model, self._index(model), self.gear**2 * self.rotor_inertia)
+    @property
+    def joint_inertia(self):
+        """The reflected inertia of the rotor, `n^2 J`."""
+        return self.gear**2 * self.rotor_inertia
 
     def initial(self, model, q, v):
         current = None if self.inductance is None else jnp.zeros((), v.dtype)
@@ -175,12 +176,10 @@ class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActu
             return None
         return MotorState(current, temperature, friction)
 
-    def act(self, model, t, q, v, a, state, inputs):
-        index = self._index(model)
-        flow = self._flow_at(model, t, q, v, state, inputs)
+    def act_on_joint(self, t, q, v, motion, state, inputs):
+        flow = self.flow(motion.q, motion.v, state, self._command(t, q, v, inputs))
         torque = flow.air_gap_torque + flow.cogging_torque - flow.friction_torque
-        effort = jnp.zeros_like(v).at[index].set(self._joint_effort(torque, v[index], a[index]))
-        return Action(effort, rate=self.state_rate(state, flow))
+        return self._joint_effort(torque, motion.v, motion.a), self.state_rate(state, flow)
 
     def canonical_form(self, q, v, state):
         return canonical_form_of_motor(self, q, v, state)
@@ -190,7 +189,7 @@ class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActu
         return requirement_of_motor(self, motion, rate, state)
 
     def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
-        index = self._index(model)
+        _, index = self.coordinate(model)
         return power_flow_of_motor(self, self._flow_at(model, t, q, v, state, inputs), v[index], a[index], state)
 
     @property
@@ -212,11 +211,14 @@ class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActu
         return is_self_locking(self.reverse_efficiency) & (jnp.abs(v) <= self.width)
 
     def _flow_at(self, model: Model, t, q, v, state, inputs) -> MotorFlow:
+        k, index = self.coordinate(model)
+        return self.flow(q[k], v[index], state, self._command(t, q, v, inputs))
+
+    def _command(self, t, q, v, inputs):
+        """The input, or the motor's own voltage."""
         if self.voltage is None:
-            command = inputs[0]
-        else:
-            command = self.voltage(t, q, v) if callable(self.voltage) else self.voltage
-        return self.flow(q[model.joint(self.joint).q.start], v[self._index(model)], state, command)
+            return inputs[0]
+        return self.voltage(t, q, v) if callable(self.voltage) else self.voltage
 
     def flow(self, q: ArrayLike, v: ArrayLike, state: MotorState | None, command: ArrayLike) -> MotorFlow:
         """Electrical and mechanical quantities at the joint coordinate q, its velocity v and a command."""
@@ -299,6 +301,3 @@ class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActu
             return power
         _, stored = eqx.filter_jvp(self.friction.energy, (state.friction,), (flow.friction_rate,))
         return power - stored
-
-    def _index(self, model: Model) -> int:
-        return velocity_index(model, "DcMotor", self.joint)

@@ -5,10 +5,9 @@ import jax.numpy as jnp
 
 from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.actuators._gear import add_armature, velocity_index
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator, CanonicalForm, PowerFlow, Requirement
 from jaxdyn.actuators._vector_state import infinite_limits, symmetric_limits
-from jaxdyn.dynamics import AbstractRatedActuator, Action
+from jaxdyn.dynamics import AbstractRatedActuator
 
 
 class SteppingMotor(AbstractJointActuator, AbstractRatedActuator):
@@ -53,9 +52,10 @@ class SteppingMotor(AbstractJointActuator, AbstractRatedActuator):
         """Stiffness of the rotor about its equilibrium, `p K_M`, N m/rad."""
         return self.pole_pairs * self.holding_torque
 
-    def mount(self, model):
-        index = velocity_index(model, "SteppingMotor", self.joint)
-        return add_armature(model, index, self.gear**2 * self.rotor_inertia)
+    @property
+    def joint_inertia(self):
+        """The reflected inertia of the rotor, `n^2 J`."""
+        return self.gear**2 * self.rotor_inertia
 
     def initial(self, model, q, v):
         return None
@@ -71,10 +71,8 @@ class SteppingMotor(AbstractJointActuator, AbstractRatedActuator):
         none = jnp.zeros(0, gain.dtype)
         return CanonicalForm(self.gear**2 * self.rotor_inertia, effort, gain, none, none, none)
 
-    def act(self, model, t, q, v, a, state, inputs):
-        index = velocity_index(model, "SteppingMotor", self.joint)
-        torque = self.torque(q[model.joint(self.joint).q.start], v[index], inputs[0])
-        return Action(jnp.zeros_like(v).at[index].set(self.gear * torque))
+    def act_on_joint(self, t, q, v, motion, state, inputs):
+        return self.gear * self.torque(motion.q, motion.v, inputs[0]), None
 
     def requirement(self, motion, rate, state):
         """The angle of the field, NaN beyond the pull-out torque."""
@@ -90,8 +88,8 @@ class SteppingMotor(AbstractJointActuator, AbstractRatedActuator):
 
         The energy of the field is `-K_M cos(p (n q - theta_ref)) / p`. Without `input_rates` the field rests.
         """
-        index = velocity_index(model, "SteppingMotor", self.joint)
-        coordinate, speed = q[model.joint(self.joint).q.start], v[index]
+        k, index = self.coordinate(model)
+        coordinate, speed = q[k], v[index]
         field = self._field_torque(coordinate, inputs[0])
         supply = field * (jnp.zeros_like(speed) if input_rates is None else input_rates[0])
         friction = self.viscous * (self.gear * speed) ** 2

@@ -120,14 +120,16 @@ class SynchronousMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMea
         """Whether the gear has losses."""
         return self.equivalent.uses_acceleration
 
-    def mount(self, model):
-        return self.equivalent.mount(model)
+    @property
+    def joint_inertia(self):
+        """The reflected inertia of the rotor, `n^2 J`."""
+        return self.equivalent.joint_inertia
 
     def initial(self, model, q, v):
         return self.equivalent.initial(model, q, v)
 
-    def act(self, model, t, q, v, a, state, inputs):
-        return self.equivalent.act(model, t, q, v, a, state, inputs)
+    def act_on_joint(self, t, q, v, motion, state, inputs):
+        return self.equivalent.act_on_joint(t, q, v, motion, state, inputs)
 
     def canonical_form(self, q, v, state):
         return self.equivalent.canonical_form(q, v, state)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import expm
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ModelError
+from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Bool, Float
 
@@ -107,6 +107,51 @@ class ThermalModel(eqx.Module):
             rise.append(winding * self.housing_resistance / total)
         return SteadyTemperature(self.ambient + jnp.stack(rise, -1), jnp.stack(rise, -1), is_runaway)
 
+    def periodic_state(
+        self, resistance: ArrayLike, currents: Float[Array, " n"], durations: Float[Array, " n"]
+    ) -> "SteadyTemperature":
+        """Temperatures to which an endlessly repeated duty cycle leads, at the start of each of its intervals.
+
+        In an interval of constant current the rises obey a linear equation, so a cycle maps them affinely,
+        `x -> E x + f`, and the periodic rise is `(1 - E)^-1 f`: exact for cycles of any length, in one step. With two
+        nodes, the winding can have an extremum within an interval; divide long intervals to see it. Friction losses are
+        left out.
+
+        Arguments: `resistance` R_0, ohm, at the reference temperature; `currents` `(n,)`, A; `durations` `(n,)`, s.
+
+        Returns temperatures and rises `(n, nodes)`. Without a periodic state, `is_runaway` `(n,)` is True and they are
+        infinite. Raises `ShapeError` unless there is one duration for each current.
+
+        ```python
+        import jax.numpy as jnp
+        from jaxdyn.actuators import ThermalModel
+
+        motor = ThermalModel(17.0, 3.0, 200.0, 6.0)
+        cycle = motor.periodic_state(1.2, jnp.array([6.0, 0.0]), jnp.array([10.0, 150.0]))
+        peak = cycle.temperature[1, 0]  # winding at the end of the pulse
+        assert not cycle.is_runaway.any() and peak > cycle.temperature[0, 0]
+        ```
+        """
+        currents, durations = as_float(currents), as_float(durations)
+        if currents.ndim != 1 or currents.shape != durations.shape:
+            raise ShapeError(
+                f"a duty cycle has currents of shape {currents.shape} and durations of shape {durations.shape}; "
+                "expected (n,) for both, one duration for each current"
+            )
+        n = self.num_nodes
+        maps = jax.vmap(lambda current, time: self._map_of_interval(resistance, current, time))(currents, durations)
+
+        def compose(before, interval):
+            return interval @ before, before
+
+        cycle, before = jax.lax.scan(compose, jnp.eye(n + 1, dtype=maps.dtype), maps)
+        # E is not negative, so its spectral radius is below 1 if the leading minors of 1 - E are positive
+        gap = jnp.eye(n, dtype=maps.dtype) - cycle[:n, :n]
+        is_runaway = ~((gap[0, 0] > 0) & (jnp.linalg.det(gap) > 0))
+        start = jnp.linalg.solve(jnp.where(is_runaway, jnp.eye(n, dtype=maps.dtype), gap), cycle[:n, n])
+        rise = jnp.where(is_runaway, jnp.inf, before[:, :n, :n] @ start + before[:, :n, n])
+        return SteadyTemperature(self.ambient + rise, rise, jnp.broadcast_to(is_runaway, currents.shape))
+
     def time_constants(self, resistance: ArrayLike = 0.0, current: ArrayLike = 0.0) -> Float[Array, " nodes"]:
         """Time constants of the temperatures at a constant current, in increasing order, s; infinite in runaway.
 
@@ -124,10 +169,8 @@ class ThermalModel(eqx.Module):
 
     def rise_after(self, resistance: ArrayLike, current: ArrayLike, time: ArrayLike) -> Float[Array, " nodes"]:
         """Temperatures above the ambient one, K, after a constant current from the ambient temperature."""
-        matrix, heat = self._linear_system(resistance, current)
         n = self.num_nodes
-        augmented = jnp.zeros((n + 1, n + 1), heat.dtype).at[:n, :n].set(matrix).at[:n, n].set(heat)
-        return expm(augmented * time)[:n, n]
+        return self._map_of_interval(resistance, current, time)[:n, n]
 
     def current_for_rise(self, resistance: ArrayLike, rise: ArrayLike, time: ArrayLike) -> Float[Array, ""]:
         """The constant current, A, that heats the winding by `rise` (K) within `time` (s) from the ambient temperature.
@@ -161,6 +204,13 @@ class ThermalModel(eqx.Module):
         """Electrical resistance at the ambient temperature, from the one at the reference temperature, ohm."""
         return jnp.asarray(resistance * (1 + self.resistance_coefficient * (self.ambient - self.reference)))
 
+    def _map_of_interval(self, resistance, current, time) -> Array:
+        """The affine map of the rises by an interval of constant current, `(nodes + 1, nodes + 1)`."""
+        matrix, heat = self._linear_system(resistance, current)
+        n = self.num_nodes
+        augmented = jnp.zeros((n + 1, n + 1), heat.dtype).at[:n, :n].set(matrix).at[:n, n].set(heat)
+        return expm(augmented * time)
+
     def _linear_system(self, resistance, current) -> tuple[Array, Array]:
         """Matrix and heating of the rises, `d rise/dt = matrix rise + heating`, at a constant current."""
         square = jnp.square(jnp.asarray(current))
@@ -182,7 +232,7 @@ class ThermalModel(eqx.Module):
 
 
 class SteadyTemperature(eqx.Module):
-    """Temperatures in thermal equilibrium."""
+    """Temperatures in thermal equilibrium, or in the periodic state of a duty cycle."""
 
     #: temperatures of the nodes, infinite in thermal runaway
     temperature: Float[Array, "*batch nodes"]

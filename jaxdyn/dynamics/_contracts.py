@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import cho_factor, cho_solve
 from jax.typing import ArrayLike
 from jaxtyping import Bool
 
 from jaxdyn._errors import ModelError
-from jaxdyn._numerics import as_function
+from jaxdyn._numerics import as_function, is_concrete
 from jaxdyn._types import Array, Float, PyTree, Velocity
 from jaxdyn.dynamics._crba import mass_matrix
 from jaxdyn.dynamics._forward_dynamics import forward_dynamics
@@ -280,6 +281,26 @@ class AbstractMotion(eqx.Module):
         """Whether a state violates the constraints, as when they contradict each other or the correction failed."""
 
 
+def joints_without_inertia(model: Model) -> list[str]:
+    """Joints of which neither the links behind them nor their armatures have inertia; none where these are traced."""
+    numbers = model.links.mass, model.links.inertia, model.properties.armature
+    if not is_concrete(numbers):
+        return []
+    mass, inertia, armature = (np.asarray(x) for x in numbers)
+    has_inertia = (mass != 0) | (inertia != 0).any((-2, -1))
+    parents = np.asarray(model.topology.parents)
+    for k in reversed(range(len(parents))):  # parents come first
+        if parents[k] >= 0:
+            has_inertia[parents[k]] |= has_inertia[k]
+    views = [model.joint(name) for name in model.joint_names]
+    mimics = {follower for follower, _ in model.topology.mimics}
+    return [
+        name
+        for name, view in zip(model.joint_names, views, strict=True)
+        if view.index not in mimics and not has_inertia[view.index] and (armature[view.v] == 0).any()
+    ]
+
+
 class FreeMotion(AbstractMotion):
     """Motion of the tree without constraints: `M(q) a + h(q, v) = effort + J^T external`.
 
@@ -308,6 +329,13 @@ class FreeMotion(AbstractMotion):
             raise ModelError(
                 f"{type(self.method).__name__}, the method of this motion, does not cover this model: {reason}; omit "
                 "the method, or choose one that covers the model, such as jaxdyn.formulations.Lagrange()"
+            )
+        joints = joints_without_inertia(model)
+        if joints:
+            raise ModelError(
+                f"joints {joints} move neither mass nor inertia, so that the mass matrix is singular; give their links "
+                "a mass, the joints an armature, the shaft of a transmission an inertia, or the motor that drives it a "
+                "rotor_inertia"
             )
 
     def acceleration(self, model, t, q, v, effort, external):

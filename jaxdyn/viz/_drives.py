@@ -84,7 +84,8 @@ def _draw_drive(axes: Axes, loads: DriveLoads, number: int, actuator: AbstractJo
     axes.axvline(0, color=GREY, linewidth=0.7)
     axes.plot(v, effort, color=COLORS[1], linewidth=1.4, label="motion")
     axes.plot(v[0], effort[0], "o", color=COLORS[1], markersize=4)
-    axes.legend(fontsize=8, frameon=False, loc="upper right")
+    # below the axes, where it covers no curve; the layout makes room for it
+    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncol=3, columnspacing=1.2)
 
 
 def _draw_limits(axes: Axes, motor: DcMotor | SynchronousMotor, fastest: float, strongest: float, state):

@@ -4,7 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
+import jaxdyn as jd
 from jaxdyn.actuators import (
     DcMotor,
     SynchronousMotor,
@@ -106,3 +108,53 @@ def test_duty_cycle_by_the_root_mean_square_of_the_current():
     duty = rms_current(jnp.array([6.0, 0.0]), jnp.array([1.0, 3.0]))
     np.testing.assert_allclose(duty, 3.0, rtol=1e-15)
     np.testing.assert_allclose(ONE.steady_state(1.2, duty).rise, [52.0341498197], atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [ONE, TWO], ids=["one node", "two nodes"])
+def test_periodic_temperatures_of_a_duty_cycle(model):
+    """The state repeats after a cycle of the simulated equations; limits are a constant and a fast periodic current."""
+    currents, durations = np.array([4.0, 0.0, 2.0]), np.array([40.0, 90.0, 20.0])
+    found = jax.jit(lambda m, i, t: m.periodic_state(1.2, jnp.asarray(i), jnp.asarray(t)))
+    cycle = found(model, currents, durations)
+    assert cycle.rise.shape == (3, model.num_nodes) and not cycle.is_runaway.any()
+    rise = np.asarray(cycle.rise[0])
+    for k, (i, time) in enumerate(zip(currents, durations, strict=True)):
+        np.testing.assert_allclose(rise, cycle.rise[k], rtol=1e-8)
+
+        def rate(_, x, i=i):
+            temperature = model.ambient + x
+            return np.asarray(model.rate(temperature, 1.2 * model.resistance_factor(temperature) * i**2, 0.0))
+
+        rise = solve_ivp(rate, (0.0, time), rise, rtol=1e-10, atol=1e-10).y[:, -1]
+    np.testing.assert_allclose(rise, cycle.rise[0], rtol=1e-8)
+    steady = found(model, np.full(3, 1.5), durations)
+    np.testing.assert_allclose(steady.rise, np.tile(model.steady_state(1.2, 1.5).rise, (3, 1)), rtol=1e-9)
+    fast = found(model, currents, 1e-4 * durations)
+    mean = model.steady_state(1.2, rms_current(jnp.asarray(currents), jnp.asarray(durations))).rise
+    np.testing.assert_allclose(fast.rise[0], mean, rtol=1e-3)
+    limit = model.runaway_current(1.2)
+    for share, is_runaway in ((0.999, False), (1.001, True)):
+        near = found(model, np.full(3, share * limit), durations)
+        assert near.is_runaway.all() == is_runaway == np.isinf(near.rise).all()
+
+
+def test_duty_cycles_have_one_duration_for_each_current(without_annotations):
+    with pytest.raises(jd.ShapeError, match="one duration for each current"):
+        ONE.periodic_state(1.2, jnp.ones(3), jnp.ones(2))
+
+
+@pytest.mark.slow
+def test_derivatives_of_periodic_temperatures():
+    """Against central differences, with respect to currents, durations, resistance and a capacity."""
+
+    def peak(x):
+        return ThermalModel(x[0], 3.0, 200.0, 6.0).periodic_state(x[1], x[2:4], x[4:6]).rise[1, 0]
+
+    x = jnp.array([17.0, 1.2, 6.0, 1.0, 10.0, 150.0])
+    steps = 1e-5 * jnp.diag(x)
+    values = jax.jit(jax.vmap(peak))(jnp.concatenate([x + steps, x - steps]))
+    central = (values[:6] - values[6:]) / (2e-5 * x)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(peak))(x), central, rtol=1e-7)
+    np.testing.assert_allclose(jax.jit(jax.grad(peak))(x), central, rtol=1e-7)
+    in_runaway = jax.jit(jax.grad(lambda i: ONE.periodic_state(1.2, i, x[4:6]).rise[0, 0]))
+    np.testing.assert_array_equal(in_runaway(jnp.array([90.0, 90.0])), 0.0)

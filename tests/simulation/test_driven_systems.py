@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.actuators import DcMotor, MotorState
-from jaxdyn.dynamics import AbstractController, Command
+from jaxdyn.actuators import DcMotor, MotorState, Stage, ThermalModel, add_elastic_transmission
+from jaxdyn.dynamics import AbstractController, Command, FreeMotion
 from jaxdyn.simulation import (
     CanonicalMomenta,
     Inputs,
@@ -21,6 +21,7 @@ from jaxdyn.simulation import (
     System,
     Variational,
     held_inputs,
+    integrate_fixed_steps,
     simulate,
     simulate_batch,
 )
@@ -263,3 +264,96 @@ def test_batches_of_different_driven_robots():
         path = simulate(one, zeros[k], zeros[k], ts, inputs=volts[k], parts=parts, dt=0.01)
         np.testing.assert_allclose(batch[k].q, path.q, atol=1e-12)
         np.testing.assert_allclose(batch[k].energy, path.energy, atol=1e-10)
+
+
+def heated_arm(numbers=None, **losses):
+    """The arm with heated motors with inductance, whose leaves are scaled by one number each."""
+    thermal = ThermalModel(0.2, 1.5, 2.0, 3.0)
+    parts = tuple(eqx.tree_at(lambda m: m.thermal, m, thermal, is_leaf=_is_none) for m in motors(True, **losses))
+    arrays, static = eqx.partition(System(ARM, parts), eqx.is_inexact_array)
+    leaves, tree = jax.tree.flatten(arrays)
+    numbers = np.ones(len(leaves)) if numbers is None else numbers
+    return eqx.combine(tree.unflatten([x * n for x, n in zip(leaves, numbers, strict=True)]), static)
+
+
+def _is_none(x):
+    return x is None
+
+
+def count_numbers(**losses):
+    return len(jax.tree.leaves(eqx.filter(heated_arm(**losses), eqx.is_inexact_array)))
+
+
+@pytest.mark.slow
+def test_driven_robots_are_traced_once_per_shape():
+    """Other numbers in all leaves, states, inputs and step sizes; another class of weak types; another horizon."""
+    traces = []
+
+    def volts(t, state):
+        traces.append(1)
+        return 3.0 - state.parts[0].current + state.q
+
+    ts, rng = jnp.linspace(0.0, 0.002, 3), np.random.default_rng(4)
+    losses = {"efficiency": (0.8, 0.7), "reverse_efficiency": (0.6, 0.5)}
+    first = None
+    for k in range(3):
+        system = heated_arm(rng.uniform(0.9, 1.1, count_numbers(**losses)), **losses)
+        parts = (MotorState(jnp.array(0.1 * k), jnp.array([30.0 + k, 25.0]), None), None, None)
+        run = simulate(system, Q + k, V * k, ts * (k + 1), inputs=Inputs(volts), parts=parts, dt=5e-4 / (k + 1))
+        assert run.status == jd.SimulationStatus.FINISHED
+        first = len(traces) if first is None else first
+        assert len(traces) == first > 0
+    # numbers of the actuators without a type, such as 2.0 in place of an array
+    weak = eqx.tree_at(lambda s: s.parts[0].gear, heated_arm(**losses), 45.0)
+    simulate(weak, Q, V, ts, inputs=Inputs(volts), dt=5e-4)
+    assert len(traces) == first
+
+
+@pytest.mark.parametrize("size", [3, pytest.param(4096, marks=pytest.mark.exhaustive)])
+def test_batches_of_robots_that_differ_in_every_number(size):
+    """Samples of a batch, with other numbers in all leaves of robot and motors, equal single simulations."""
+    losses = {"efficiency": (0.8, 0.7), "reverse_efficiency": (0.6, 0.5)}
+    numbers = np.random.default_rng(5).uniform(0.9, 1.1, (size, count_numbers(**losses)))
+    inputs = np.linspace(-1.0, 1.0, size)[:, None] * np.asarray(U)
+
+    @jax.jit
+    def run(numbers, inputs):
+        return integrate_fixed_steps(
+            System(*_with_inputs(heated_arm(numbers, **losses), inputs)), Q, V, 0.0, 5e-4, 20, solver=diffrax.Heun()
+        )
+
+    batch = jax.jit(jax.vmap(run))(numbers, inputs)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(batch))
+    for k in np.linspace(0, size - 1, 3).astype(int):
+        one = run(numbers[k], inputs[k])
+        for x, y in zip(jax.tree.leaves(batch), jax.tree.leaves(one), strict=True):
+            np.testing.assert_allclose(x[k], y, rtol=1e-10, atol=1e-11)
+    assert np.ptp(np.asarray(batch.q[:, -1, 0])) > 1e-3
+
+
+def _with_inputs(system, inputs):
+    return system.model, (*system.parts, Inputs(inputs))
+
+
+def test_a_trajectory_returns_the_inputs_that_were_applied():
+    """Of constants, laws of the state, and sampled controllers, which hold their output."""
+    system, ts = System(ARM, motors()), jnp.linspace(0.0, 0.04, 9)
+    law = lambda t, state: 10 * t + state.v
+    run = simulate(system, Q, V, ts, inputs=law, dt=5e-3)
+    np.testing.assert_allclose(run.inputs, 10 * run.t[:, None] + run.v, atol=1e-12)
+    held = simulate(system, Q, V, ts, inputs=held_inputs(jnp.arange(10.0).reshape(5, 2), 0.01), dt=5e-3)
+    # a row at an instant of a sample has the inputs up to it
+    np.testing.assert_array_equal(held.inputs[1:, 0], [0, 0, 2, 2, 4, 4, 6, 6])
+    assert simulate(ARM, Q, V, ts[:2], dt=0.01).inputs.shape == (2, 0)
+
+
+def test_a_shaft_without_inertia_is_named():
+    """The shaft of a transmission needs an inertia, or a motor with a rotor."""
+    robot, springs = add_elastic_transmission(PENDULUM, PENDULUM.joint_names[0], Stage(10.0, 300.0, 1.0, 0.0))
+    zeros, ts = jnp.zeros(2), jnp.array([0.0, 0.01])
+    motor = DcMotor(springs.shafts[0], constant=0.1, resistance=1.0)
+    for parts in ((springs,), (springs, motor)):
+        with pytest.raises(jd.ModelError, match=r"joints \['\w+_shaft'\] move neither mass nor inertia"):
+            simulate(System(robot, parts), zeros, zeros, ts, dt=0.01, inputs=jnp.ones(len(parts) - 1))
+    with_rotor = eqx.tree_at(lambda m: m.rotor_inertia, motor, jnp.array(1e-3))
+    FreeMotion().check(System(robot, (springs, with_rotor)).mounted_model)

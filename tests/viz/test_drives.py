@@ -30,6 +30,9 @@ def test_speed_torque_diagrams(tmp_path):
     assert rest == [] and [axes.get_title(loc="left") for axes in (first, second)] == [upper, lower]
     labels = lambda axes: [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels(first)[0] == "limits of the motor" and "°C" in labels(first)[1] and labels(second) == ["motion"]
+    for axes in (first, second):
+        figure.canvas.draw()
+        assert axes.get_legend().get_window_extent().y1 <= axes.xaxis.label.get_window_extent().y0 + 1  # covers nothing
     high = first.lines[0].get_ydata()
     assert abs(high[len(high) // 2] - 50 * 0.06 * 15.0) < 1e-9  # the current limit at rest
     with pytest.raises(jd.ModelError, match="the suffix of a figure"):

@@ -53,6 +53,11 @@ _PARTS = {
     "inductance": ("H", 0.0, 0.01),
     "gear": ("", -np.inf, 1.0),
     "rotor_inertia": ("kg m^2", 0.0, 1e-4),
+    "input_inertia": ("kg m^2", 0.0, 1e-4),
+    "output_inertia": ("kg m^2", 0.0, 1e-3),
+    "stiffness": ("N m/rad", 0.0, 10.0),
+    "damping": ("N m s/rad", 0.0, 1.0),
+    "ratio": ("", -np.inf, 1.0),
     "back_emf": ("V s/rad", 0.0, 0.1),
     "viscous": ("N m s/rad", 0.0, 1e-3),
     "efficiency": ("", 0.0, 1.0),
@@ -120,7 +125,8 @@ def select(*items: "Selection | str | Callable[[System], Array]") -> Selection:
       `.rest`, `.axis`, and `.translation` and `.rotation` of the joint's frame in its parent link
     * `frames[..].translation`, `.rotation`; `mimic[..].ratio`, `.offset`; `gravity`, `gravity.direction`
     * `parts[JointFriction].stribeck`: a field of the part of that class; `parts[0].gain[arm_*]`: some of its entries;
-      `parts[DcMotor].thermal.ambient[elbow]`: a field of a field, of the motor on one of several joints
+      `parts[DcMotor].thermal.ambient[elbow]`: a field of a field, of the motor on one of several joints;
+      `parts[TransmissionSprings].stages.0.stiffness`: of the first stage
 
     Arguments:
 
@@ -322,10 +328,18 @@ def _parts(system: System, path: str, match: re.Match[str]) -> Iterator[Abstract
 
 
 def _find_field(part: PyTree, field: str | None) -> PyTree:
-    """The attribute at a path such as `thermal.ambient`, or None."""
-    for name in (field or "").split("."):
-        part = getattr(part, name, None)
+    """The attribute at a path such as `thermal.ambient` or `stages.0.damping`, or None."""
+    for step in _steps(field or ""):
+        if isinstance(step, int):
+            part = part[step] if isinstance(part, tuple | list) and step < len(part) else None
+        else:
+            part = getattr(part, step, None)
     return part
+
+
+def _steps(field: str) -> list[str | int]:
+    """Attributes and positions of a path."""
+    return [int(name) if name.isdigit() else name for name in field.split(".")]
 
 
 def _select_by_joint(system: System, numbers: list[int], path: str, match: re.Match[str]) -> list[int]:
@@ -349,7 +363,7 @@ def _part_entries(system: System, path: str, match: re.Match[str], number: int, 
         label += f"[{joint}]"
     for row in rows:
         text = f"{label}[{names[row]}]" if leaf.ndim else label
-        where = LeafPath("parts", number, *field.split("."))
+        where = LeafPath("parts", number, *_steps(field))
         yield entries(where, (row,), (text,), (unit,), (lower,), (scale,))
 
 

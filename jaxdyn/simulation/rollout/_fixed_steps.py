@@ -12,7 +12,7 @@ from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
 from jaxdyn.simulation.events import bind_switches
 from jaxdyn.simulation.solvers import MotionTerm, check_methods, prepare_solver
-from jaxdyn.simulation.system import State, System, as_system, pack_parts, to_state
+from jaxdyn.simulation.system import State, System, as_system, pack_parts, underlying_state, unpack_parts
 
 
 def integrate_fixed_steps(
@@ -87,7 +87,8 @@ def _integrate(system: System, solver: diffrax.AbstractSolver, start: State, t0,
         y, memory = carry
         t = t0 + k * dt
         y, _, _, memory, _ = solver.step(term, t, t + dt, y, system, memory, made_jump=False)
-        return (y, memory), to_state(system.mounted_model, y)
+        return (y, memory), underlying_state(system, y)
 
     _, states = jax.lax.scan(step, (packed, memory), jnp.arange(num_steps).astype(dt.dtype))
+    states = State(states.q, states.v, unpack_parts(states.parts))
     return jax.tree.map(lambda x, rows: jnp.concatenate([x[None], rows]), start, states)

@@ -27,7 +27,8 @@ from jaxdyn.simulation.system import (
     as_system,
     in_modes,
     pack_parts,
-    to_state,
+    underlying_state,
+    unpack_parts,
     with_effort,
     with_inputs,
 )
@@ -231,7 +232,7 @@ def _move_inside_steps(ts):
 
 
 def _saved_state(t, y, system):
-    return to_state(system.mounted_model, y)
+    return underlying_state(system, y)
 
 
 def _project_rows(system: System, ts, rows: State, modes, reached) -> State:
@@ -263,7 +264,7 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
     (saved, rows), (end, last) = zip(solution.ts, solution.ys, strict=True)
     last = jax.tree.map(lambda x: x[0], last)
     log, switches = (last.log, last.phases) if isinstance(last, Stepping) else (None, None)
-    state = to_state(system.mounted_model, last)
+    state = underlying_state(system, last)
     status = _status(solution, state, log, switches)
     phases = None if switches is None else phase_record(switches)
     modes = None if phases is None else row_modes(phases, ts, end[0])
@@ -278,6 +279,7 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
         return jnp.where(is_saved, jnp.where(is_saved, rows, 0), jnp.where(ended, x, jnp.nan))
 
     rows = _project_rows(system, ts, jax.tree.map(fill_rows, rows, state), modes, reached)
+    parts = unpack_parts(rows.parts)
     record = None if log is None else _record(log)
     interpolant = None
     if dense:
@@ -285,7 +287,7 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
         interpolant = Interpolant(system, d.ts, d.ts_size, d.infos, d.interpolation_cls, phases)
     steps = solution.stats["num_steps"]
     reached = reached | (ended & (ts <= ts[0]))  # also if no step was accepted
-    rows = rows.q, rows.v, rows.parts
+    rows = rows.q, rows.v, parts
     return Trajectory(ts, *rows, reached, status, steps, system, record, interpolant, phases=phases, modes=modes)
 
 

@@ -110,7 +110,7 @@ def _switch_modes(system: System, path, span, end: State, phases: Phases):
     t0, t1 = span
 
     def guards(t):
-        y = to_state(model, path.evaluate(t))
+        y = to_state(system, path.evaluate(t))
         return motion.guards(model, t, y.q, y.v, forces_on(system, t, y.q, y.parts))
 
     roots = find_guard_roots(guards, t0, t1)
@@ -149,7 +149,7 @@ def _apply_events(events: tuple[Event, ...], system: System, path, span, end: St
     for k, event in enumerate(events):
 
         def g(t, event=event):
-            return event.value(model, t, to_state(model, path.evaluate(t)))
+            return event.value(model, t, to_state(system, path.evaluate(t)))
 
         roots.append(first_root(g, t0, t1, event, log.fired[k] > 0))
     times = jnp.stack([root.time for root in roots])

@@ -20,7 +20,7 @@ class MotionTerm(diffrax.AbstractTerm):
 
     def vf(self, t, y, args):
         system = in_modes(args, getattr(y, "modes", None))  # between steps the state has the modes of the motion
-        return system.rate(t, underlying_state(args.model, y))
+        return system.rate(t, underlying_state(args, y))
 
     def contr(self, t0, t1, **kwargs):
         return t1 - t0

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import diffrax
 import equinox as eqx
@@ -14,6 +15,9 @@ from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
+
+if TYPE_CHECKING:
+    from jaxdyn.simulation.system._system import System
 
 
 def unsolved_result() -> diffrax.RESULTS:
@@ -60,8 +64,8 @@ class State(eqx.Module):
 
     q: Float[Array, "*batch coordinates"]
     v: Float[Array, "*batch nv"]
-    #: not an empty tuple, which equinox's loops take for a number
-    parts: tuple[PyTree, ...] | None = None
+    #: a tuple or None, and `PackedParts` in solvers; not an empty tuple, which equinox's loops take for a number
+    parts: PyTree = None
 
 
 class ChartedState(eqx.Module):
@@ -70,20 +74,23 @@ class ChartedState(eqx.Module):
     base: Float[Array, "*batch coordinates"]
     offset: Float[Array, "*batch nv"]
     v: Float[Array, "*batch nv"]
-    parts: tuple[PyTree, ...] | None
+    parts: PyTree
 
     def state(self, model: Model) -> State:
         return State(integrate(model, self.base, self.offset), self.v, self.parts)
 
 
-def to_state(model: Model, y: PyTree) -> State:
+def to_state(system: "System", y: PyTree) -> State:
     """The `State` that a solver's iterate or interpolation represents, with a tuple of states of the parts."""
-    y = underlying_state(model, y)
+    y = underlying_state(system, y)
     return State(y.q, y.v, unpack_parts(y.parts))
 
 
-def underlying_state(model: Model, y: PyTree) -> State:
+def underlying_state(system: "System", y: PyTree) -> State:
     """The `State` that a solver's iterate or interpolation represents, with states of parts packed as in the solver."""
+    if isinstance(y, State):
+        return y
+    model = system.mounted_model
     while not isinstance(y, State):
         y = y.state(model)
     return y
@@ -109,10 +116,11 @@ class PackedParts(eqx.Module):
         return tuple(x if own is None else own for x, own in zip(states, self.sampled, strict=True))
 
 
-def unravel(x: Float[Array, " size"], tree: PyTree, shapes: tuple[tuple[int, ...], ...]) -> PyTree:
-    """The pytree of a structure and shapes whose leaves follow each other in a vector."""
+def unravel(x: Float[Array, "*rows size"], tree: PyTree, shapes: tuple[tuple[int, ...], ...]) -> PyTree:
+    """The pytree of a structure and shapes whose leaves follow each other in a vector, or in each row of an array."""
     ends = np.cumsum([0, *map(math.prod, shapes)])
-    leaves = [x[a:b].reshape(s) for a, b, s in zip(ends[:-1], ends[1:], shapes, strict=True)]
+    rows = x.shape[:-1]
+    leaves = [x[..., a:b].reshape(*rows, *s) for a, b, s in zip(ends[:-1], ends[1:], shapes, strict=True)]
     return jax.tree.unflatten(tree, leaves)
 
 

@@ -1,5 +1,6 @@
 """A robot with the parts that act on it, as one vector field."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -23,6 +24,7 @@ from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Model
 from jaxdyn.simulation.system._acceleration import solve_acceleration
 from jaxdyn.simulation.system._controllers import Inputs, SampledInputs
+from jaxdyn.simulation.system._groups import Exertion, PartGroup, Point, check_rate, group_parts
 from jaxdyn.simulation.system._sampling import check_timing, take_due_sample
 from jaxdyn.simulation.system._state import SampledState, State, match_part_states, pack_like, unpack_parts
 
@@ -115,11 +117,7 @@ class System(eqx.Module):
     @property
     def mounted_model(self) -> Model:
         """The model that moves: the robot with the inertia of its actuators."""
-        model = self.model
-        for part in self.parts:
-            if isinstance(part, AbstractActuator):
-                model = part.mount(model)
-        return model
+        return self._group_parts()[1]
 
     @property
     def num_inputs(self) -> int:
@@ -157,7 +155,7 @@ class System(eqx.Module):
 
     def inputs(self, t, state: State) -> Float[Array, " inputs"]:
         """Inputs of the actuators at time t, from the controller of the system."""
-        return self._commands(t, state)[0]
+        return self._commands(self.mounted_model, t, state)[0]
 
     def action(
         self,
@@ -174,17 +172,7 @@ class System(eqx.Module):
         applied in addition, and `acceleration` is the one under which actuators act that depend on it; by default the
         acceleration of the robot under all these efforts.
         """
-        packed = state.parts
-        state = State(state.q, state.v, unpack_parts(packed))
-        commands = self._commands(t, state, inputs)
-        model = self.mounted_model
-        if acceleration is None:
-            if self.uses_acceleration:
-                acceleration = self._solve(model, t, state, commands[0], effort)
-            else:
-                acceleration = jnp.full_like(state.v, jnp.nan)
-        action = self._act(model, t, state, acceleration, commands, effort)
-        return Action(action.effort, action.external, pack_like(action.rate, packed))
+        return self._act_and_accelerate(*self._group_parts(), t, state, inputs, effort, acceleration)[0]
 
     def accelerate(
         self,
@@ -195,14 +183,13 @@ class System(eqx.Module):
         effort: Float[Array, " nv"] | None = None,
     ) -> tuple[Action, Float[Array, " nv"]]:
         """The `action` and the accelerations `(nv,)` of the robot under it, with the arguments of `action`."""
-        action = self.action(t, state, inputs=inputs, effort=effort)
-        a = self.motion.acceleration(self.mounted_model, t, state.q, state.v, action.effort, action.external)
-        return action, a
+        return self._accelerate(*self._group_parts(), t, state, inputs, effort)
 
     def rate(self, t, state: State, inputs: Float[Array, " inputs"] | None = None) -> State:
         """The vector field: velocity, acceleration and the rates of the parts' states; `inputs` as in `action`."""
-        action, a = self.accelerate(t, state, inputs=inputs)
-        return State(self.motion.velocity(self.mounted_model, t, state.q, state.v), a, action.rate)
+        groups, model = self._group_parts()
+        action, a = self._accelerate(groups, model, t, state, inputs, None)
+        return State(self.motion.velocity(model, t, state.q, state.v), a, action.rate)
 
     def sample(self, t, state: State) -> tuple[State, Array]:
         """The state after the samples that are due at time t, and whether any were due."""
@@ -216,20 +203,56 @@ class System(eqx.Module):
             parts.append(x)
         return State(state.q, state.v, pack_like(tuple(parts) or None, packed)), due
 
-    def _commands(self, t, state: State, inputs=None) -> tuple[Array, PyTree]:
+    def _group_parts(self) -> tuple[list[PartGroup], Model]:
+        """Groups of parts that are evaluated together, and the mounted model."""
+        groups, model = group_parts(self.parts, self.model), self.model
+        for group in groups:
+            model = group.mount(model)
+        return groups, model
+
+    def _accelerate(self, groups, model: Model, t, state: State, inputs, applied) -> tuple[Action, Array]:
+        """`accelerate` for the groups of parts and the mounted model."""
+        action, a = self._act_and_accelerate(groups, model, t, state, inputs, applied)
+        if not self.uses_acceleration:
+            a = self.motion.acceleration(model, t, state.q, state.v, action.effort, action.external)
+        return action, a
+
+    def _act_and_accelerate(
+        self, groups: list[PartGroup], model: Model, t, state: State, inputs, applied, a=None
+    ) -> tuple[Action, Array]:
+        """`action` for the mounted model, and the accelerations on which it depends, NaN if it depends on none."""
+        packed = state.parts
+        state = State(state.q, state.v, unpack_parts(packed))
+        inputs, memory_rate = self._commands(model, t, state, inputs)
+        at = lambda a: Point(model, t, state.q, state.v, a)
+        act = lambda known, groups, a: self._act(known, groups, at(a), state.parts or (), inputs)
+        effort = passive_forces(model, state.q, state.v) if self.passive else jnp.zeros_like(state.v)
+        effort = effort if applied is None else effort + applied
+        unknown = jnp.full_like(state.v, jnp.nan)
+        # the efforts of other parts are known before the search for the acceleration
+        known = Exertion(effort, None, self._source_rates(state.parts or (), memory_rate))
+        known = act(known, [group for group in groups if not group.uses_acceleration], unknown)
+        dependent = [group for group in groups if group.uses_acceleration]
+        if a is None:
+            a = self._solve(model, t, state, lambda x: act(known, dependent, x)) if dependent else unknown
+        total = act(known, dependent, a)
+        rates = tuple(total.rates[k] for k in range(len(self.parts))) or None
+        return Action(total.effort.astype(state.v.dtype), total.external, pack_like(rates, packed)), a
+
+    def _commands(self, model: Model, t, state: State, inputs=None) -> tuple[Array, PyTree]:
         """Inputs of all actuators, and the rate of the memory of the controller."""
         rate = None
         for part, x in zip(self.parts, state.parts or (), strict=True):
             if isinstance(part, SampledInputs):
                 own = x.acting[0][0]
             elif isinstance(part, Inputs):
-                command = part.controller.command(self.mounted_model, t, state, x)
+                command = part.controller.command(model, t, state, x)
                 if command.memory is not None:
                     raise ModelError(
                         f"{type(part.controller).__name__} works in discrete time; sample it by "
                         "SampledInputs(controller, period=...)"
                     )
-                own, rate = command.inputs, _check_rate(part, x, command.rate)
+                own, rate = command.inputs, check_rate(part, x, command.rate)
             else:
                 continue
             inputs = own if inputs is None else inputs
@@ -242,41 +265,43 @@ class System(eqx.Module):
             return jnp.zeros(0, state.v.dtype), None
         return check_shape("inputs of the actuators", jnp.asarray(inputs, state.v.dtype), (self.num_inputs,)), rate
 
-    def _act(self, model: Model, t, state: State, a, commands, applied) -> Action:
-        """The sum of all actions at accelerations a."""
-        q, v = state.q, state.v
-        inputs, memory_rate = commands
-        effort = passive_forces(model, q, v) if self.passive else jnp.zeros_like(v)
-        effort = effort if applied is None else effort + applied
-        external, rates, used = None, [], 0
-        for part, x in zip(self.parts, state.parts or (), strict=True):
-            if isinstance(part, Inputs | SampledInputs):
-                rates.append(memory_rate if isinstance(part, Inputs) else jax.tree.map(jnp.zeros_like, x))
-                continue
-            if isinstance(part, AbstractSampledPart):
-                action = part.act(model, t, q, v, x.acting)
-                rates.append(jax.tree.map(jnp.zeros_like, x))
-            elif isinstance(part, AbstractActuator):
-                action = part.act(model, t, q, v, a, x, inputs[used : used + part.num_inputs])
-                used += part.num_inputs
-                rates.append(_check_rate(part, x, action.rate))
-            else:
-                action = part.act(model, t, q, v, x)
-                rates.append(_check_rate(part, x, action.rate))
-            if action.effort is not None:
-                effort = effort + check_shape(f"effort of {type(part).__name__}", action.effort, (model.nv,))
-            if action.external is not None:
-                name = f"external of {type(part).__name__}"
-                wrench = check_shape(name, action.external, (model.num_links, 6)).astype(v.dtype)
-                external = wrench if external is None else external + wrench
-        return Action(effort.astype(v.dtype), external, tuple(rates) or None)
+    def _source_rates(self, states, memory_rate) -> dict[int, PyTree]:
+        """The rate of the state of the source of inputs, by its index among the parts."""
+        rates = {}
+        for k, part in enumerate(self.parts):
+            if isinstance(part, Inputs):
+                rates[k] = memory_rate
+            elif isinstance(part, SampledInputs):
+                rates[k] = jax.tree.map(jnp.zeros_like, states[k])
+        return rates
 
-    def _solve(self, model: Model, t, state: State, inputs, applied) -> Float[Array, " nv"]:
+    def _act(self, known: Exertion, groups: list[PartGroup], point: Point, states, inputs) -> Exertion:
+        """The sum with the actions of further parts added to it."""
+        rows = self._split_inputs(inputs)
+        effort, external, rates = known.effort, known.external, dict(known.rates)
+        for group in groups:
+            own, own_rates = group.act(point, [states[k] for k in group.indices], [rows[k] for k in group.indices])
+            rates |= dict(zip(group.indices, own_rates, strict=True))
+            effort = effort if own.effort is None else effort + own.effort
+            if own.external is not None:
+                external = own.external if external is None else external + own.external
+        return Exertion(effort, external, rates)
+
+    def _split_inputs(self, inputs) -> list[Array | None]:
+        """The inputs of each part, None for parts that are not actuators."""
+        rows, used = [], 0
+        for part in self.parts:
+            number = part.num_inputs if isinstance(part, AbstractActuator) else None
+            rows.append(None if number is None else inputs[used : used + number])
+            used += number or 0
+        return rows
+
+    def _solve(self, model: Model, t, state: State, act: Callable[[Array], Exertion]) -> Float[Array, " nv"]:
         """Accelerations of the robot under actuators that depend on them."""
 
         def efforts(a):
-            action: Any = self._act(model, t, state, a, (inputs, None), applied)
-            return action.effort, action.external
+            total = act(a)
+            return total.effort, total.external
 
         def accelerate(armature, effort, external):
             heavier = eqx.tree_at(lambda m: m.properties.armature, model, model.properties.armature + armature)
@@ -306,13 +331,3 @@ def described_motion(model: Model) -> AbstractMotion:
 def has_vector_coordinates(model: Model) -> bool:
     """Whether `qdot = v`, so that the configuration manifold is a vector space."""
     return all(has_vector_rate(joint) for joint in model.joints)
-
-
-def _check_rate(part: AbstractPart | AbstractActuator | Inputs, state, rate):
-    """The rate of the part's state, in its shapes and precision."""
-    if jax.tree.structure(rate) != jax.tree.structure(state):
-        raise ModelError(
-            f"{type(part).__name__}: act returns a rate of structure {jax.tree.structure(rate)}, but its state has "
-            f"{jax.tree.structure(state)}; return Action(..., rate=the time derivative of the state)"
-        )
-    return jax.tree.map(lambda r, x: jnp.broadcast_to(jnp.asarray(r, x.dtype), x.shape), rate, state)

@@ -127,7 +127,7 @@ class Interpolant(eqx.Module):
         times = jnp.where(is_used, self.times, jnp.inf)
         i = jnp.clip(jnp.searchsorted(times, t, side="left") - 1, 0, self.count - 2)
         local = self.kind(t0=times[i], t1=times[i + 1], **jax.tree.map(lambda x: x[i], self.infos))
-        state = to_state(self.system.mounted_model, local.evaluate(t))
+        state = to_state(self.system, local.evaluate(t))
         q, v = state.q, state.v
         system = self.system if self.phases is None else in_modes(self.system, self.phases.at(t))
         if system.motion.projects:
@@ -263,6 +263,15 @@ class Trajectory(eqx.Module):
         return _map_rows(_action, self)
 
     @property
+    def inputs(self) -> Float[Array, "*batch times inputs"]:
+        """Inputs of the actuators from the controller of the system, such as voltages, in the order of the actuators.
+
+        For a sampled controller they are the inputs held up to the saved time, zero before the first sample. Limits of
+        the actuators are not applied. A system without actuators has none, `(times, 0)`.
+        """
+        return _map_rows(_inputs, self)
+
+    @property
     def acceleration(self) -> Float[Array, "*batch times nv"]:
         """Accelerations, rad/s^2 or m/s^2."""
         return _map_rows(_acceleration, self)
@@ -332,6 +341,10 @@ class _FramePose(eqx.Module):
 
 def _action(system, t, state: State):
     return system.action(t, state)
+
+
+def _inputs(system, t, state: State):
+    return system.inputs(t, state)
 
 
 def _acceleration(system, t, state: State):
