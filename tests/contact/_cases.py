@@ -1,7 +1,5 @@
 """Two bodies in arbitrary poses, shapes and surfaces, and distances by independent routes."""
 
-import functools as ft
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -47,14 +45,12 @@ def surfaces():
     }
 
 
-@ft.cache
 def two_bodies():
     """Two free bodies, "a" and "b"."""
     b = jd.ModelBuilder()
     for name in ("a", "b"):
         b.add_link(name, "world", jd.joints.Free(), jd.spatial.point_mass(1.0))
-    with jax.ensure_compile_time_eval():
-        return b.build()
+    return b.build()
 
 
 def configuration(rotation, translation):
@@ -133,7 +129,9 @@ def least_distance(shape: str, surface: str, rotation, translation) -> float:
     grid = np.linspace(0, 1, 101)
     values = [distance(curve(s)) for s in grid]
     k = int(np.argmin(values))
-    bounds = (max(grid[k] - 0.01, 0), min(grid[k] + 0.01, 1))
+    bounds = (grid[k] - 0.01, grid[k] + 0.01)
+    if shape == "capsule":
+        bounds = np.clip(bounds, 0, 1)
     found = optimize.minimize_scalar(
         lambda s: distance(curve(s)), bounds=bounds, method="bounded", options={"xatol": 1e-9}
     )

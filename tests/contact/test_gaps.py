@@ -10,6 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import jaxdyn.constraints as jc
 import jaxdyn.contact as ct
+from jaxdyn import ArgumentError, ShapeError
 from jaxdyn.constraints.contract import KinematicState
 from jaxdyn.constraints.evaluation import (
     acceleration_bias,
@@ -155,6 +156,7 @@ def test_gap_rate_is_the_normal_velocity_at_the_point(pair):
         x = configuration(rotation, translation)
         state = KinematicState(x, jnp.zeros(12), twists[:, :3], twists[:, 3:])
         return (
+            touch.gap,
             change.gap,
             touch.normal @ relative_velocity(gap, state, touch),
             touch.normal @ slip_velocity(gap, state, touch),
@@ -196,3 +198,37 @@ def test_gaps_with_a_plane_are_constraints_of_rolling():
     for x in evaluate(jnp.asarray(rng.normal(size=model.nq)), jnp.asarray(rng.normal(size=model.nv))):
         assert x.shape == (12,)
         assert np.abs(x[:6] - x[6:]).max() < 1e-11 * (1 + np.abs(x).max())
+
+
+def test_ends_and_corners_are_the_points_of_the_shape():
+    """The least of their gaps with a plane is the gap of the shape, or the lowest corner of the box."""
+    rotation, translation = (jnp.asarray(x[0]) for x in random_poses(1, seed=8))
+    x, frame = configuration(rotation, translation), ("a", (0.1, 0.2, 0.1), (0.9, 0.1, 0.2, 0.3))
+    ends = ct.capsule_ends(frame, SHAPES["capsule"], "b", ct.Plane())
+    whole = ct.Gap(frame, SHAPES["capsule"], "b", ct.Plane()).measure(x).gap
+    assert abs(min(end.measure(x).gap for end in ends) - whole) < 1e-14
+    size = np.array([0.2, 0.4, 0.6])
+    corners = ct.box_corners(frame, size, "world", ct.Plane())
+    pose = corners[0].first.pose(x)
+    centre = pose.translation + pose.rotation @ (size / 2)
+    lowest = centre[2] - np.abs(pose.rotation[2]) @ (size / 2)
+    assert abs(min(corner.measure(x).gap for corner in corners) - lowest) < 1e-14
+
+
+def test_gap_functions_and_wrong_arguments():
+    rotation, translation = (jnp.asarray(x[0]) for x in random_poses(1, seed=9))
+    x, up = configuration(rotation, translation), jnp.array([0.0, 0.0, 1.0])
+    height = ct.GapFunction("a", "world", lambda x: (x.pose("a").translation[2], x.pose("a").translation, up))
+    expected = ct.Gap("a", ct.Point(), "world", ct.Plane()).measure(x)
+    assert all(np.array_equal(a, b) for a, b in zip(height.measure(x), expected, strict=True))
+    with pytest.raises(ShapeError, match="expected"):
+        ct.GapFunction("a", "world", lambda x: (up, up, up)).measure(x)
+    with pytest.raises(ShapeError, match="return a scalar"):
+        ct.ImplicitSurface(lambda p: p).distance_and_normal(up)
+
+
+def test_wrong_shapes_and_surfaces_are_refused(without_annotations):
+    with pytest.raises(ArgumentError, match="shape is"):
+        ct.Gap("a", ct.Plane(), "b", ct.Plane())
+    with pytest.raises(ArgumentError, match="surface is"):
+        ct.Gap("a", ct.Point(), "b", ct.Point())

@@ -1,5 +1,7 @@
 """Gaps and their derivatives are finite in singular configurations, in both precisions."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,8 +34,8 @@ SURFACES = {
     "implicit": lambda: ct.ImplicitSurface(Ellipsoid(jnp.array([4.0, 4.0, 4.0]))),
 }
 PAIRS = [f"{shape}-{surface}" for shape in SHAPES for surface in SURFACES]
-#: the distance is phi where the gradient of phi vanishes
-RATES = [pair for pair in PAIRS if "implicit" not in pair]
+#: pairs without singular configurations in which a segment or circle crosses the centre of a surface
+RATES = ("sphere-plane", "sphere-sphere", "sphere-capsule", "sphere-inside cylinder", "disc-plane")
 
 
 def evaluate(pair: str, dtype):
@@ -56,8 +58,14 @@ def evaluate(pair: str, dtype):
         rate = lambda x: jax.jvp(along(x)[0], (jnp.zeros((), dtype),), (jnp.ones((), dtype),))[1][0]
         return derivatives(f, 3)(jnp.zeros((), dtype)), relative, jax.grad(rate)(vector)
 
-    cases = [[*Rotation.from_rotvec(w).as_matrix().ravel(), *p] for w in ROTATIONS for p in POSITIONS]
+    poses = itertools.product(ROTATIONS, POSITIONS)
+    cases = [[*Rotation.from_rotvec(w).as_matrix().ravel(), *p] for w, p in poses]
     return [np.asarray(x) for x in values(jnp.asarray(np.array(cases), dtype))]
+
+
+def _least(vector):
+    """The least absolute value of the entries that are not zero."""
+    return min((abs(x) for x in vector if x), default=np.inf)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -72,7 +80,8 @@ def test_singular_gaps_have_finite_derivatives(pair, dtype):
     normal = orders[:, 0, 4:]
     assert np.abs(np.linalg.norm(normal, axis=1) - 1).max() < 8 * eps
     if pair in RATES:
-        rate, expected = orders[:, 1, 0], np.sum(normal * relative, axis=1)
+        exact = [i for i, case in enumerate(itertools.product(ROTATIONS, POSITIONS)) if min(map(_least, case)) > 1e-3]
+        rate, expected = orders[exact, 1, 0], np.sum(normal * relative, axis=1)[exact]
         assert np.abs(rate - expected).max() < 100 * np.sqrt(eps)
 
 

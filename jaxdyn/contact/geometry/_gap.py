@@ -28,20 +28,18 @@ class Gap(AbstractGap):
     the nearest points, the one on the shape, and the normal from the surface to the shape.
     """
 
-    first: End = eqx.field(converter=as_end)
+    first: End
     shape: AbstractShape
-    second: End = eqx.field(converter=as_end)
+    second: End
     surface: AbstractSurface
 
     def __init__(
         self, first: End | str | tuple, shape: AbstractShape, second: End | str | tuple, surface: AbstractSurface
     ):
-        self.first, self.second = as_end(first), as_end(second)
-        self.shape, self.surface = shape, surface
-
-    def __check_init__(self):
-        check_instance("shape", self.shape, AbstractShape, "pass a Point, Sphere, Capsule or Disc")
-        check_instance("surface", self.surface, AbstractSurface, "pass a Plane, Sphere, Cylinder or another surface")
+        check_instance("shape", shape, AbstractShape, "pass a Point, Sphere, Capsule or Disc")
+        check_instance("surface", surface, AbstractSurface, "pass a Plane, Sphere, Cylinder or another surface")
+        self.first, self.shape = as_end(first), shape
+        self.second, self.surface = as_end(second), surface
 
     def measure(self, x: Configuration) -> Touch:
         base = self.second.pose(x)
