@@ -61,14 +61,14 @@ def test_stiffness_in_series(exponent):
 
 
 def test_friction():
-    law = RegularisedFriction(0.3, 1e-3, static=0.4, stribeck_velocity=0.05)
+    law, load = RegularisedFriction(0.3, 1e-3, static=0.4, stribeck_velocity=0.05), jnp.array(10.0)
     force = jax.jit(lambda n, u: law.force(n, u))
     u = jnp.array([3.0, 0.0, -4.0])
-    np.testing.assert_allclose(force(10.0, u), -3.0 * u / 5.0, atol=1e-12)  # kinetic, against the slip
+    np.testing.assert_allclose(force(load, u), -3.0 * u / 5.0, atol=1e-12)  # kinetic, against the slip
     mu = 0.3 + 0.1 * np.exp(-((2e-3 / 0.05) ** 2))  # nearly the static one
-    np.testing.assert_allclose(force(10.0, u * 4e-4), -10 * mu * np.tanh(2) * u / 5.0, rtol=1e-12)
-    np.testing.assert_array_equal(force(10.0, jnp.zeros(3)), 0.0)
-    slope = jax.jacfwd(law.force, 1)(10.0, jnp.zeros(3))
+    np.testing.assert_allclose(force(load, u * 4e-4), -10 * mu * np.tanh(2) * u / 5.0, rtol=1e-12)
+    np.testing.assert_array_equal(force(load, jnp.zeros(3)), 0.0)
+    slope = jax.jacfwd(law.force, 1)(load, jnp.zeros(3))
     np.testing.assert_allclose(slope, -4000.0 * np.eye(3), rtol=1e-12)
-    second = jax.jacfwd(jax.jacrev(law.force, 1), 1)(10.0, jnp.zeros(3))
+    second = jax.jacfwd(jax.jacrev(law.force, 1), 1)(load, jnp.zeros(3))
     np.testing.assert_allclose(second, 0.0, atol=1e-6)
