@@ -79,7 +79,7 @@ def _juggled_values(numbers, horizon, start):
     return *values(numbers), jax.jacfwd(lambda numbers: values(numbers)[0])(numbers)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_impacts_and_statuses():
     """One program for an orbit, a ball that comes down too late, a multiplier of 1, and NaN."""
     numbers = jnp.array([[0.8, 1.0, 9.81], [0.8, 1.0, 9.81], [1.0, 0.5, 9.81], [0.7, jnp.nan, 9.81]])
