@@ -13,6 +13,7 @@ import optax
 import pytest
 
 import jaxdyn as jd
+from benchmarks import _identification_motors as bench
 from jaxdyn import identification
 from jaxdyn.actuators import DcMotor, SynchronousMotor
 from jaxdyn.cli import main
@@ -368,6 +369,57 @@ def test_motors_are_built_from_tables(tmp_path):
         described = set(_options.describe_file("physical", "physical").entries["fit"].entries[name].item.entries)
         fields = {f.name for f in dataclasses.fields(entries) if f.init}
         assert described == fields - {"joint", "voltage", "phase_factor"}
+
+
+DRIVEN = """
+[columns]
+position = "q.{joint}"
+[columns.inputs]
+voltage = "voltage.{joint}"
+[columns.measured]
+current = { pattern = "current.{joint}", unit = "A" }
+rotor_velocity = "rotor_velocity.{joint}"
+[preparation]
+cutoff = 100
+[hold_out]
+runs = ["b.csv"]
+[fit]
+method = "low-passed"
+options = { cutoff = 20 }
+solver = { method = "levenberg-marquardt", reweight = 3 }
+parameters = ["parts[DcMotor].constant", "parts[DcMotor].gear", "parts[Inputs].controller.delay"]
+inputs = { delay = 1e-3 }
+"""
+MOTOR = """
+[fit.motors.{joint}]
+constant = 0.04
+resistance = 1.2
+inductance = 2e-3
+gear = 16
+rotor_inertia = 1.5e-5
+viscous = 2e-5
+friction = {{ coulomb = 4e-3, width = 5.0 }}
+"""
+
+
+@pytest.mark.exhaustive
+def test_motors_are_identified_from_voltages_and_currents(tmp_path, capsys):
+    for seed, name in enumerate(("a.csv", "b.csv")):
+        columns = bench.measure(bench.exact_rows(seed), seed).columns
+        rows = np.column_stack(list(columns.values()))
+        np.savetxt(tmp_path / name, rows, delimiter=",", header=",".join(columns), comments="")
+    jd.write_urdf(bench.arm(), tmp_path / "arm.urdf")
+    (tmp_path / "fit.toml").write_text(DRIVEN + "".join(MOTOR.format(joint=joint) for joint in bench.JOINTS))
+    files = [str(tmp_path / name) for name in ("arm.urdf", "a.csv", "b.csv")]
+    assert main(["fit", *files, "--config", str(tmp_path / "fit.toml"), "--out", str(tmp_path / "out")]) == 0
+    text = capsys.readouterr().out
+    assert "current.elbow rate: error" in text and "status: CONVERGED" in text
+    for motor in jd.load(tmp_path / "out" / "identified.jaxdyn").parts[:2]:
+        np.testing.assert_allclose(motor.constant, 0.05, rtol=1e-3)
+        np.testing.assert_allclose(motor.gear, 20.0, rtol=1e-3)
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    channels = {row["joint"]: row for row in report["channels"]}
+    assert channels["rotor_velocity.elbow"]["held_out"] < 0.1 and len(channels) == 6
 
 
 def _numbers_of(cls, *others) -> set[str]:
