@@ -50,7 +50,7 @@ def final_state(case, numbers, static, adjoint):
     return jnp.concatenate([run.q[-1], run.v[-1]])
 
 
-@pytest.mark.slow("efforts", "sampled", "projected")
+@pytest.mark.slow("efforts", "sampled")
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives_with_respect_to_every_number(name):
     """In forward and reverse mode against central differences; only the named numbers may have no effect."""
