@@ -87,15 +87,21 @@ def force_map(layout: Layout, cones: Cones, modes: Modes, directions) -> Float[A
     return jnp.diag(held).at[jnp.arange(layout.num_rows), normal_of_row].add(-sliding)
 
 
-def forces_in_modes(layout: Layout, cones: Cones, modes: Modes, directions, delassus, bias):
-    """Forces along all rows, and for each contact the rate of its normal velocity by a unit of its normal force.
+def normal_gains(layout: Layout, cones: Cones, modes: Modes, directions, delassus) -> Float[Array, " contacts"]:
+    """The rate of the normal velocity by a unit of the normal force, relative to that without friction; 1 if open.
 
-    The latter is not positive where Painleve's paradox occurs.
+    It is not positive where Painleve's paradox occurs.
     """
-    held = held_rows(layout, modes)
     by_forces = delassus @ force_map(layout, cones, modes, directions)
+    own = jnp.diagonal(delassus)[layout.normal]  # zero between bodies that cannot move
+    gain = jnp.where(own > 0, by_forces[layout.normal, layout.normal] / jnp.where(own > 0, own, 1), 1)
+    return jnp.where(modes.closed > 0, gain, 1)
+
+
+def forces_in_modes(layout: Layout, cones: Cones, modes: Modes, directions, delassus, bias) -> Float[Array, " rows"]:
+    """Forces along all rows."""
+    held = held_rows(layout, modes)
+    to_forces = force_map(layout, cones, modes, directions)
     tolerance = jnp.finfo(bias.dtype).eps ** 0.7
-    inverse, _ = pseudo_inverse(held[:, None] * by_forces, jnp.asarray(tolerance, bias.dtype))
-    forces = force_map(layout, cones, modes, directions) @ -(inverse @ (held * bias))
-    gain = by_forces[layout.normal, layout.normal] / jnp.diagonal(delassus)[layout.normal]
-    return forces, jnp.where(modes.closed > 0, gain, 1)
+    inverse, _ = pseudo_inverse(held[:, None] * (delassus @ to_forces), jnp.asarray(tolerance, bias.dtype))
+    return to_forces @ -(inverse @ (held * bias))

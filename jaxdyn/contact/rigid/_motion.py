@@ -28,6 +28,7 @@ from jaxdyn.contact.rigid._forces import (
     forces_in_modes,
     friction_cones,
     held_rows,
+    normal_gains,
     reference_directions,
     slip_directions,
     zero_speed,
@@ -191,7 +192,8 @@ class ContactMotion(AbstractModalMotion):
             effort, external = forces(self, v)
             dynamics = self._dynamics(model, t, q, v, effort, external)
             directions = self._directions(dynamics)
-            force, gain = forces_in_modes(layout, cones, modes, directions, dynamics.delassus, dynamics.bias)
+            force = forces_in_modes(layout, cones, modes, directions, dynamics.delassus, dynamics.bias)
+            gain = normal_gains(layout, cones, modes, directions, dynamics.delassus)
             normal = force[layout.normal]
             friction = gather_groups(layout, force)
             within = (cones.sticking * normal[layout.contact]) ** 2 - jnp.sum(friction**2, axis=1)
@@ -272,7 +274,7 @@ class ContactMotion(AbstractModalMotion):
     def _closed(self, model, t, q, v, effort, external):
         """Accelerations and contact forces with closed contacts."""
         dynamics = self._dynamics(model, t, q, v, effort, external)
-        forces, _ = forces_in_modes(
+        forces = forces_in_modes(
             self.layout,
             friction_cones(self.contacts, q.dtype),
             self._own_modes(),

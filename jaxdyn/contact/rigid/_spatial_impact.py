@@ -85,12 +85,19 @@ def _slope(delassus, mu, scale, y: _Path) -> _Path:
 
 
 def _runge_kutta(field, y, h):
+    """One step of the classical method; its stages are a loop, so that the field is compiled once."""
     add = lambda y, k, h: jax.tree.map(lambda a, b: a + h * b, y, k)
-    k1 = field(y)
-    k2 = field(add(y, k1, h / 2))
-    k3 = field(add(y, k2, h / 2))
-    k4 = field(add(y, k3, h))
-    return jax.tree.map(lambda a, b, c, d, e: a + h / 6 * (b + 2 * c + 2 * d + e), y, k1, k2, k3, k4)
+
+    def stage(carry, coefficients):
+        k, total = carry
+        node, weight = coefficients
+        k = field(add(y, k, node * h))
+        return (k, add(total, k, weight)), None
+
+    zero = jax.tree.map(jnp.zeros_like, y)
+    coefficients = jnp.array([[0, 1 / 6], [0.5, 1 / 3], [0.5, 1 / 3], [1, 1 / 6]], h.dtype)
+    (_, slope), _ = jax.lax.scan(stage, (zero, zero), (coefficients[:, 0], coefficients[:, 1]))
+    return add(y, slope, h)
 
 
 def _locate(nodes: _Path, is_past, margin, step, last: _Path, otherwise: _Path) -> _Path:

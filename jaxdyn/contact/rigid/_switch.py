@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxdyn._numerics import safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.contact.rigid._complementarity import Problem, solve_complementarity
-from jaxdyn.contact.rigid._forces import Cones, forces_in_modes, zero_speed
+from jaxdyn.contact.rigid._forces import Cones, normal_gains, zero_speed
 from jaxdyn.contact.rigid._layout import Layout, gather_groups
 from jaxdyn.contact.rigid._modes import Modes
 from jaxdyn.contact.rigid._rows import ContactDynamics, ContactKinematics
@@ -87,7 +87,7 @@ def choose_modes(
     sliding = jnp.where(candidates.sliding > 0, closed[layout.contact], slips.astype(closed.dtype))
     direction = jnp.where(candidates.sliding[:, None] > 0, candidates.direction, incipient) * sliding[:, None]
     modes = Modes(closed, sliding, direction, margin * (candidates.closed - closed))
-    _, gain = forces_in_modes(layout, cones, _candidate_modes(candidates), directions, dynamics.delassus, dynamics.bias)
+    gain = normal_gains(layout, cones, _candidate_modes(candidates), directions, dynamics.delassus)
     paradox = jnp.where(jnp.min(gain) <= 0, jnp.argmin(gain), -1)
     return ModeChoice(jax.tree.map(jnp.asarray, modes), solution.is_solved, paradox)
 
