@@ -7,7 +7,7 @@ from typing import Any
 
 import equinox as eqx
 
-from jaxdyn._types import Array, Float, PyTree, Velocity
+from jaxdyn._types import Array, Bool, Float, PyTree, Velocity
 from jaxdyn.dynamics._contracts import AbstractMotion
 from jaxdyn.model import Model
 
@@ -70,6 +70,10 @@ class AbstractModalMotion(AbstractMotion):
     @abc.abstractmethod
     def num_impulses(self) -> int:
         """Number of impulses of a switch."""
+
+    @abc.abstractmethod
+    def may_switch(self, model: Model, ts, qs, vs) -> Bool[Array, ""]:
+        """Whether a guard can become zero on a step with these samples, `(3, ...)`; cheap, and True if in doubt."""
 
     @abc.abstractmethod
     def guards(self, model: Model, t, q, v, forces: Forces) -> Float[Array, " guards"]:

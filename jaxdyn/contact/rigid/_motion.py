@@ -183,6 +183,13 @@ class ContactMotion(AbstractModalMotion):
 
     # Events
 
+    def may_switch(self, model, ts, qs, vs):
+        gaps = jax.vmap(lambda t, q: contact_gaps(model, self.contacts, t, q, jnp.zeros_like(vs[0])))(ts, qs)
+        low, high = jnp.min(gaps, axis=0), jnp.max(gaps, axis=0)
+        is_far = jnp.all(low > 4 * (high - low))  # the gaps change little on this step, compared with their size
+        modes = self._own_modes()
+        return ~is_far | jnp.any(modes.closed > 0) | jnp.any(modes.margin > 0)
+
     def guards(self, model, t, q, v, forces):
         modes = self._own_modes()
         gaps = contact_gaps(model, self.contacts, t, q, v) + modes.margin
@@ -240,15 +247,21 @@ class ContactMotion(AbstractModalMotion):
         return Switch(v, choice.modes, impact.impulses, number(failure), number(culprit))
 
     def update_modes(self, model, t, q, v):
-        modes, layout = self._own_modes(), self.layout
+        modes = self._own_modes()
+        is_followed = jnp.any(modes.sliding > 0) | jnp.any(modes.margin > 0)
+        return jax.lax.cond(is_followed, lambda: self._follow(model, t, q, v, modes), lambda: modes)
+
+    # Helpers
+
+    def _follow(self, model, t, q, v, modes: Modes) -> Modes:
+        """The modes with the present directions of slip, without margins that are no longer needed."""
+        layout = self.layout
         at = contact_kinematics(model, self.contacts, t, q, v)
         slip = world_slip(at, gather_groups(layout, at.rate))
         moves = (modes.sliding > 0) & (jnp.sum(slip**2, axis=1) > zero_speed(at.rate) ** 2)
         direction = jnp.where(moves[:, None], unit_rows(slip), modes.direction)
         margin = jnp.where(at.gap > modes.margin, 0, modes.margin)
         return jax.lax.stop_gradient(Modes(modes.closed, modes.sliding, direction, margin))
-
-    # Helpers
 
     def _own_modes(self) -> Modes:
         if self.modes is None:

@@ -10,6 +10,7 @@ from jaxdyn.simulation.events._phases import Phases as Phases
 from jaxdyn.simulation.events._phases import append_switch as append_switch
 from jaxdyn.simulation.events._phases import empty_phases as empty_phases
 from jaxdyn.simulation.events._phases import find_guard_roots as find_guard_roots
+from jaxdyn.simulation.events._phases import no_roots as no_roots
 from jaxdyn.simulation.events._roots import first_root as first_root
 from jaxdyn.simulation.events._roots import time_tolerance as time_tolerance
 from jaxdyn.simulation.events._stops import Coordinate as Coordinate

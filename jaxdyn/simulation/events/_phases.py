@@ -115,6 +115,11 @@ class GuardRoots(eqx.Module):
     slope: Float[Array, ""]
 
 
+def no_roots(guards: int, t1) -> GuardRoots:
+    """The result for a step without roots."""
+    return GuardRoots(jnp.full_like(t1, jnp.inf), jnp.zeros(guards, t1.dtype), jnp.zeros_like(t1))
+
+
 class _Search(NamedTuple):
     """The state of the search for a root: samples first, then a bracket."""
 

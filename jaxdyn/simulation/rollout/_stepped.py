@@ -18,6 +18,7 @@ from jaxdyn.simulation.events import (
     append_switch,
     find_guard_roots,
     first_root,
+    no_roots,
     time_tolerance,
 )
 from jaxdyn.simulation.solvers import AbstractWrapper
@@ -113,7 +114,10 @@ def _switch_modes(system: System, path, span, end: State, phases: Phases):
         y = to_state(system, path.evaluate(t))
         return motion.guards(model, t, y.q, y.v, forces_on(system, t, y.q, y.parts))
 
-    roots = find_guard_roots(guards, t0, t1)
+    ts = jnp.stack([t0, (t0 + t1) / 2, t1])
+    samples = jax.vmap(lambda t: to_state(system, path.evaluate(t)))(ts)
+    may_switch = motion.may_switch(model, *jax.lax.stop_gradient((ts, samples.q, samples.v)))
+    roots = jax.lax.cond(may_switch, lambda: find_guard_roots(guards, t0, t1), lambda: no_roots(motion.num_guards, t1))
     inside = roots.time < t1 - time_tolerance(t1)
     happens = jnp.isfinite(roots.time) & ~inside
     parts = unpack_parts(end.parts)
