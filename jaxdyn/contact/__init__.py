@@ -53,5 +53,6 @@ from jaxdyn.contact.rigid import AbstractImpactSequence as AbstractImpactSequenc
 from jaxdyn.contact.rigid import AllAtOnce as AllAtOnce
 from jaxdyn.contact.rigid import Contact as Contact
 from jaxdyn.contact.rigid import ContactMotion as ContactMotion
+from jaxdyn.contact.rigid import ContactState as ContactState
 from jaxdyn.contact.rigid import Modes as Modes
 from jaxdyn.contact.rigid import OneAfterAnother as OneAfterAnother

@@ -4,5 +4,6 @@ from jaxdyn.viz._canvas import GREY as GREY
 from jaxdyn.viz._canvas import INK as INK
 from jaxdyn.viz._canvas import label_axes as label_axes
 from jaxdyn.viz._canvas import new_figure as new_figure
+from jaxdyn.viz._contacts import plot_contacts as plot_contacts
 from jaxdyn.viz._drives import plot_drives as plot_drives
 from jaxdyn.viz._trajectory import plot_trajectory as plot_trajectory

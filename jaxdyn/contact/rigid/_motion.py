@@ -71,6 +71,21 @@ def _as_optional_constraints(constraints):
     return None if constraints is None else as_constraints(constraints)
 
 
+class ContactState(eqx.Module):
+    """Gaps, rates and forces of contacts, in the order of the contacts and of their groups of friction."""
+
+    #: m
+    gap: Float[Array, "*batch contacts"]
+    #: rate of the gap, m/s
+    normal_velocity: Float[Array, "*batch contacts"]
+    #: N
+    normal_force: Float[Array, "*batch contacts"]
+    #: slip velocity, or relative angular velocity, of each group in the world, m/s or rad/s
+    slip: Float[Array, "*batch groups 3"]
+    #: friction force, or torque, of each group on the first body in the world, N or N m
+    friction: Float[Array, "*batch groups 3"]
+
+
 class ContactMotion(AbstractModalMotion):
     """The motion of a `System` with rigid contacts: `System(model, parts, motion=ContactMotion(contacts))`.
 
@@ -180,6 +195,14 @@ class ContactMotion(AbstractModalMotion):
         gaps = contact_gaps(model, self.contacts, t, q, v)
         overlaps = jnp.min(gaps) < -(jnp.finfo(q.dtype).eps ** (1 / 3))
         return overlaps | self._base(model).violates_constraints(model, t, q, v)
+
+    def contact_state(self, model, t, q, v, effort, external) -> ContactState:
+        """Gaps, rates and forces of all contacts in the modes of the motion, under efforts and wrenches."""
+        _, forces, dynamics = self._closed(model, t, q, v, effort, external)
+        rows = self.layout.normal
+        friction = world_slip(dynamics.at, gather_groups(self.layout, forces))
+        slip = world_slip(dynamics.at, gather_groups(self.layout, dynamics.at.rate))
+        return ContactState(dynamics.at.gap, dynamics.at.rate[rows], forces[rows], slip, friction)
 
     # Events
 

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ConvergenceError, ShapeError
+from jaxdyn._errors import ConvergenceError, ModelError, ShapeError
 from jaxdyn._numerics import as_function
 from jaxdyn._types import Array, Bool, Config, Float, Int, PyTree, Scalar, Velocity
+from jaxdyn.contact import ContactMotion, ContactState
 from jaxdyn.dynamics import (
     Action,
     JointReactions,
@@ -282,6 +283,16 @@ class Trajectory(eqx.Module):
         return _map_rows(_power, self)
 
     @property
+    def contacts(self) -> ContactState:
+        """Gaps, rates and forces of rigid contacts; raises `ModelError` without a `ContactMotion`."""
+        if not isinstance(self.system.motion, ContactMotion):
+            raise ModelError(
+                f"the motion of this trajectory is {type(self.system.motion).__name__}, which has no contacts; "
+                "simulate System(model, motion=ContactMotion(contacts))"
+            )
+        return _map_rows(_contacts, self)
+
+    @property
     def reactions(self) -> JointReactions:
         """Reactions in the joints, under all efforts and wrenches, constraint forces included."""
         return _map_rows(_reactions, self)
@@ -370,6 +381,11 @@ def _power(system, t, state: State):
         return effort @ state.v
     load = rnea(system.mounted_model, state.q, zero, zero) - rnea(system.mounted_model, state.q, zero, zero, external)
     return (effort + load) @ state.v
+
+
+def _contacts(system, t, state: State) -> ContactState:
+    action = system.action(t, state)
+    return system.motion.contact_state(system.mounted_model, t, state.q, state.v, action.effort, action.external)
 
 
 def _reactions(system, t, state: State) -> JointReactions:
