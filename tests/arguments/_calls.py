@@ -11,7 +11,7 @@ import numpy as np
 import jaxdyn as jd
 from jaxdyn import constraints, contact, dynamics, kinematics, simulation
 from jaxdyn.constraints import PrescribedCoordinate
-from jaxdyn.contact import Environment, Gap, Plane, Point
+from jaxdyn.contact import Environment, FunctionalCoordinates, Gap, Plane, Point
 from jaxdyn.joints import Free, Revolute
 from jaxdyn.spatial import Pose, box
 
@@ -58,6 +58,7 @@ def _values() -> dict[str, Any]:
     vector = lambda n: jnp.asarray(rng.uniform(-0.5, 0.5, n))
     q = jnp.concatenate([jnp.array([1.0, 0, 0, 0]), vector(4)])
     return {
+        "coordinates": FunctionalCoordinates("arm", "world", constrained=(2,)),
         "model": MODEL,
         "system": MODEL,
         **dict.fromkeys(CONFIGURATIONS, q),

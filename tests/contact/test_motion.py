@@ -81,7 +81,7 @@ def block(mu, tilt=0.0, plane=None):
     return System(body, motion=ContactMotion(floor("x2", mu, plane=plane)))
 
 
-@pytest.mark.parametrize("plane", [Y, None], ids=["planar", "spatial"])
+@pytest.mark.parametrize("plane", [pytest.param(Y, marks=pytest.mark.exhaustive), None], ids=["planar", "spatial"])
 def test_a_block_slides_to_rest(plane):
     v0 = jnp.array([4.0, 0.0 if plane else 0.8, 0.0])
     q0 = jnp.array([-1.5, 0.0 if plane else -0.5, 0.0])
@@ -103,6 +103,7 @@ def test_a_block_on_an_incline_sticks_within_the_cone_and_slides_beyond_it():
     assert_allclose(slide.v[-1, 0], 9.81 * (np.sin(0.5) - (np.tan(0.5) - 0.1) * np.cos(0.5)), atol=1e-8)
 
 
+@pytest.mark.exhaustive
 def test_a_ball_slides_until_it_rolls():
     b = jd.ModelBuilder()
     ball = b.add_link("ball", "world", Free(), sphere(0.5, mass=2.0)).build()
@@ -115,6 +116,7 @@ def test_a_ball_slides_until_it_rolls():
     assert_allclose(run.q[-1, 4], 3.1205142607501712 + 25 / 7 * (1 - 0.7281199941750399), atol=1e-6)
 
 
+@pytest.mark.exhaustive
 def test_a_coulomb_oscillator_comes_to_rest():
     b = jd.ModelBuilder(gravity=(0.0, 0.0, -1.0))
     b.add_link("x", "world", Prismatic((1, 0, 0)), stiffness=1.0)
@@ -135,6 +137,7 @@ def bounce(h, e, g, adjoint=None):
     return jnp.concatenate([run.q[-1], run.v[-1]])
 
 
+@pytest.mark.exhaustive
 def test_derivatives_of_a_bouncing_ball_in_both_modes():
     reference = np.array(
         [

@@ -79,7 +79,9 @@ def test_memory_does_not_grow_with_the_number_of_chunks():
     short, long, whole = temporary(1024, 64), temporary(4096, 64), temporary(4096, 1024)
     assert long < 1.2 * short + 4096 and whole > 4 * long
     t, q, v, a = motion(1, 400)
-    size = lambda method: sum(x.nbytes for x in method.problem(parameters, [Log(t, q, v, a, q)]).samples)
+    size = lambda method: sum(
+        x.nbytes for x in jax.tree.leaves(method.problem(parameters, [Log(t, q, v, a, q)]).samples)
+    )
     assert 3.5 < size(LowPassed(2.0, overlap=4)) / size(Physical()) < 5.5  # each row as often as windows overlap
 
 

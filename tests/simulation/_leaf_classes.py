@@ -21,7 +21,7 @@ PACKAGES += ("simulation.events", "simulation.linearisation")
 RESULTS = {
     "PowerFlow", "MotorState", "SteadyTemperature", "CascadeMemory", "Lqr", "Riccati", "DriveLoads", "InputTable",
     "RequiredInputs", "Log", "SystemLqr", "State", "PackedParts", "SampledState", "ChartedState", "System",
-    "JointLimit",
+    "JointLimit", "GuardRoots", "Phases", "SwitchCondition", "SwitchUpdate",
 }  # fmt: skip
 
 

@@ -302,14 +302,14 @@ def _status(solution, state: State, log, switches):
     code = SimulationStatus
     result, kinds = solution.result, diffrax.RESULTS
     status = code.FAILED
-    if switches is not None:
-        failures = jnp.array([code.MAX_EVENTS, code.INDETERMINATE, code.IMPACT_LIMIT, code.NOT_SOLVED])
-        status = jnp.where(result == kinds.event_occurred, failures[switches.failure.astype(int)], status)
     if log is not None:
         full = log.count >= log.time.shape[0]
         at_event = jnp.where(log.ended > 0, code.EVENT, jnp.where(full, code.MAX_EVENTS, code.HELD))
-        is_own = (log.ended > 0) | full | (log.held > 0)
-        status = jnp.where((result == kinds.event_occurred) & is_own, at_event, status)
+        status = jnp.where(result == kinds.event_occurred, at_event, status)
+    if switches is not None:
+        failures = jnp.array([code.MAX_EVENTS, code.INDETERMINATE, code.IMPACT_LIMIT, code.NOT_SOLVED])
+        at_switch = (switches.failure > 0) | switches.is_full
+        status = jnp.where((result == kinds.event_occurred) & at_switch, failures[switches.failure.astype(int)], status)
     status = jnp.where(result == kinds.max_steps_reached, code.MAX_STEPS, status)
     finite = jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(state)]).all()
     status = jnp.where((result == kinds.successful) & finite, code.FINISHED, status)

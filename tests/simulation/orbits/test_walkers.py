@@ -128,5 +128,6 @@ def test_period_doubling():
     assert abs(value + 1) < 1e-7
     assert 4.36 < jnp.rad2deg(slope) < 4.41
     h = 1e-4
-    ahead, behind = (smallest_multiplier(last + s * h, guess)[0] for s in (1, -1))
-    np.testing.assert_allclose(derivative, (ahead - behind) / (2 * h), rtol=1e-5)
+    difference = lambda s: smallest_multiplier(last + s * h, guess)[0] - smallest_multiplier(last - s * h, guess)[0]
+    fourth_order = (8 * difference(1) - difference(2)) / (12 * h)
+    np.testing.assert_allclose(derivative, fourth_order, rtol=1e-5)
