@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import jaxdyn as jd
-from jaxdyn.contact import Contact, ContactMotion, Gap, Newton, Plane, Point, Sphere, box_corners
+from jaxdyn.contact import Contact, ContactMotion, Coulomb, Gap, Newton, Plane, Point, Sphere, box_corners
 from jaxdyn.joints import Free, Prismatic
 from jaxdyn.simulation import Feedback, SimulationStatus, System
 from jaxdyn.spatial import point_mass, sphere
@@ -182,3 +182,17 @@ def test_a_box_lands_flat_slides_and_comes_to_rest():
     assert_allclose(run.phases.time[1], fall, atol=1e-8)
     assert_allclose(run.q[-1, 4], 0.5 * fall + left**2 / (2 * mu * g), atol=1e-7)
     assert_allclose(run.phases.time[2], fall + left / (mu * g), atol=1e-7)
+
+
+@pytest.mark.exhaustive
+def test_rolling_friction_stops_a_ball():
+    """A ball rolls to rest with `a = rho g / (r (1 + 2/5))`: the contact sticks and rolls, then does neither."""
+    b = jd.ModelBuilder()
+    ball = b.add_link("ball", "world", Free(), sphere(0.5, mass=2.0)).build()
+    system = System(ball, motion=ContactMotion(floor("ball", Coulomb(0.5, rolling=0.02), shape=Sphere(0.5))))
+    q0, v0 = jnp.array([1.0, 0, 0, 0, 0, 0, 0.5]), jnp.array([0.0, 2.0, 0, 1.0, 0, 0])
+    run = simulate(system, q0, v0, jnp.array([0.0, 1.0, 8.0]))
+    deceleration = 0.02 * 9.81 / (0.5 * 1.4)
+    assert run.status == SimulationStatus.FINISHED and run.phases.count == 2
+    assert_allclose(run.phases.time[1], 1 / deceleration, atol=1e-8)
+    assert_allclose(run.q[-1, 4], 0.5 / deceleration, atol=1e-8)

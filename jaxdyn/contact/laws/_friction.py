@@ -60,7 +60,7 @@ class Coulomb(eqx.Module):
                 raise ModelError(f"{name} of Coulomb is {x}; expected zero or a positive number")
 
     @property
-    def dimensions(self) -> tuple[bool, bool]:
+    def has_rolling_and_spinning(self) -> tuple[bool, bool]:
         """Whether there is rolling friction, and spinning friction."""
         return self.rolling is not None, self.spinning is not None
 

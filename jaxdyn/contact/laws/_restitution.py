@@ -1,4 +1,4 @@
-"""Laws of restitution: which of the velocities after the compression of an impact is the last one.
+"""Laws of restitution: the end of the expansion of an impact.
 
 An impact is a path over the normal impulse p. The normal velocity `c_n` rises from its value before the impact through
 zero, where compression ends with the impulse `p_c`; the work of the normal impulse is `W(p) = integral of c_n dp`.
@@ -47,11 +47,6 @@ class AbstractRestitution(eqx.Module):
     def remainder(self, e, c_before, p_c, compression_work, p, c, work, slope) -> Array:
         """Normal impulse that remains from such a point of the expansion, if `d c_n / dp = slope` from there on."""
 
-    @property
-    @abc.abstractmethod
-    def coefficients(self) -> tuple[Array, Array]:
-        """Newton's and Poisson's coefficient, for several impacts at once."""
-
 
 def _rise(target, break_impulse, slope, later_slope):
     """The impulse at which `c_n`, zero at first, reaches a target."""
@@ -71,8 +66,7 @@ def _root(x):
 class Newton(AbstractRestitution):
     """Newton's law: the normal velocity after the impact is -e times that before it.
 
-    With friction it can add energy where the slip stops or reverses during the impact (Kane and Levinson 1985);
-    `Poisson` and `Stronge` cannot, the latter for every body and coefficient.
+    With friction it can add energy where the slip stops or reverses during the impact (Kane and Levinson 1985).
 
     ```python
     from jaxdyn.contact import Newton
@@ -92,13 +86,9 @@ class Newton(AbstractRestitution):
     def remainder(self, e, c_before, p_c, compression_work, p, c, work, slope):
         return (-e * c_before - c) / slope
 
-    @property
-    def coefficients(self):
-        return self.e, jnp.zeros_like(self.e)
-
 
 class Poisson(AbstractRestitution):
-    """Poisson's law: the normal impulse of the expansion is e times that of the compression.
+    """Poisson's law: the normal impulse of the expansion is e times the normal impulse of the compression.
 
     ```python
     from jaxdyn.contact import Poisson
@@ -117,10 +107,6 @@ class Poisson(AbstractRestitution):
 
     def remainder(self, e, c_before, p_c, compression_work, p, c, work, slope):
         return (1 + e) * p_c - p
-
-    @property
-    def coefficients(self):
-        return jnp.zeros_like(self.e), self.e
 
 
 class Stronge(AbstractRestitution):
@@ -152,7 +138,3 @@ class Stronge(AbstractRestitution):
         at_rest = jnp.abs(square) <= 64 * jnp.finfo(slope.dtype).eps * c**2
         free = e * _root(2 * slope * compression_work)  # smooth at e = 0
         return (jnp.where(at_rest, free, _root(square + 2 * slope * e**2 * compression_work)) - c) / slope
-
-    @property
-    def coefficients(self):
-        return jnp.zeros_like(self.e), jnp.zeros_like(self.e)

@@ -51,7 +51,7 @@ class Contact(eqx.Module):
         """Numbers of rows of the groups of friction."""
         if self.friction is None:
             return ()
-        rolling, spinning = self.friction.dimensions
+        rolling, spinning = self.friction.has_rolling_and_spinning
         if self.plane is not None:
             return (1, 1) if rolling else (1,)
         return (2, *([2] if rolling else []), *([1] if spinning else []))

@@ -112,7 +112,7 @@ class ContactMotion(AbstractModalMotion):
     floor = Contact("floor", Gap("ball", Sphere(0.1), "world", Plane()), restitution=Newton(0.9))
     system = jd.System(ball, motion=ContactMotion(floor))
     run = jd.simulate(system, jnp.array([1.1]), jnp.zeros(1), jnp.array([0.0, 2.0]))
-    assert abs(run.q[-1, 0] - 0.113684) < 1e-4  # m, after two impacts
+    assert abs(run.q[-1, 0] - 0.113684) < 1e-4  # m, after three impacts
     ```
     """
 
@@ -169,8 +169,7 @@ class ContactMotion(AbstractModalMotion):
         return v
 
     def exerted(self, model, t, q, v, effort, external):
-        a, forces, dynamics = self._closed(model, t, q, v, effort, external)
-        del a
+        _, forces, dynamics = self._closed(model, t, q, v, effort, external)
         constraints, x = self._constraints_of(model), dynamics.at.kinematics
         kkt = factorise_bilateral(model, constraints, x, q, self.tolerance)
         load = effort - bias_forces(model, q, v, external) + dynamics.at.jacobian.T @ forces
@@ -344,7 +343,7 @@ class ContactMotion(AbstractModalMotion):
         return jax.lax.scan(correct, (q, v), None, length=2)[0]
 
     def _touching(self, at, modes: Modes, opened):
-        """1 for closed contacts, for those that have just met, and for those that rest at zero gap."""
+        """1 for closed contacts, for contacts that have just met, and for open ones that stay at zero gap."""
         near = at.gap <= _margin(at.gap.dtype)
         approaching = at.rate[self.layout.normal] <= zero_speed(at.rate)
         met = jnp.where(modes.closed > 0, 0, opened)
