@@ -3,6 +3,7 @@
 import functools
 import json
 import operator
+import os
 import subprocess
 import sys
 import textwrap
@@ -184,8 +185,12 @@ def test_all_units_are_found():
 
 
 def python(code: str) -> str:
-    """The standard output of code run by a new interpreter in the project's folder."""
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    """The standard output of code run by a new interpreter in the project's folder.
+
+    The interpreter keeps compiled modules, as an installation does."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""
     return run.stdout

@@ -1,5 +1,6 @@
 """A wrong address, a wrong number, and a missing or dead partner are exceptions that say what to check."""
 
+import contextlib
 import json
 import os
 import re
@@ -197,7 +198,7 @@ def test_a_killed_partner_is_an_exception_of_a_supervised_function(victim, how):
     finally:
         for k, worker in enumerate(workers):
             if worker.poll() is None:
-                if k in pids:
+                with contextlib.suppress(KeyError, ProcessLookupError):  # it has not begun, or has ended
                     os.kill(pids[k], signal.SIGKILL)
                 worker.kill()
             worker.communicate()
