@@ -25,7 +25,7 @@ from jaxdyn.constraints.contract import (
 )
 from jaxdyn.kinematics import configuration_velocity
 from jaxdyn.model import Model
-from jaxdyn.recursion import body_states, expand_to_links, link_poses, reduce_columns
+from jaxdyn.recursion import BodyStates, body_states, expand_to_links, link_poses, reduce_columns
 
 Constraints = tuple[AbstractConstraint, ...]
 
@@ -60,8 +60,8 @@ class ConstraintKinematics(NamedTuple):
 
     expansion: _Expansion
     v: Float[Array, " nv"]
-    #: motion subspace of each degree of freedom about the world's origin, `(full_nv, 6)`
-    subspace: Float[Array, "full_nv 6"]
+    #: states of the moving bodies for a = 0
+    bodies: BodyStates
     #: (angular, linear) velocities of the links, and their rates for a = 0, about the world's origin, `(links, 6)`
     twist: Float[Array, "links 6"]
     twist_rate: Float[Array, "links 6"]
@@ -81,7 +81,7 @@ def constraint_kinematics(model: Model, t, q, v) -> ConstraintKinematics:
     dq, ddq = jax.jvp(lambda x: configuration_velocity(model, x, v), (q,), (configuration_velocity(model, q, v),))
     one = jnp.ones_like(t)
     expansion = _Expansion((t, q, r, p), (one, dq, dr, dp), (jnp.zeros_like(t), ddq, ddr, ddp))
-    return ConstraintKinematics(expansion, v, s.subspace, twist, twist_rate)
+    return ConstraintKinematics(expansion, v, s, twist, twist_rate)
 
 
 def _rotation_rates(w, r):
@@ -203,7 +203,7 @@ def linearise_constraints(model: Model, constraints: Constraints, x: ConstraintK
     if not constraints:
         return jnp.zeros((0, model.nv), zero.dtype), drift
     moment, force, by_v = (jnp.concatenate(part) for part in zip(*map(gradients, constraints), strict=True))
-    return reduce_columns(model, _project_onto_joints(model, p, moment, force, x.subspace)) + by_v, drift
+    return reduce_columns(model, _project_onto_joints(model, p, moment, force, x.bodies.subspace)) + by_v, drift
 
 
 def _project_onto_joints(model: Model, p, moment, force, subspace):

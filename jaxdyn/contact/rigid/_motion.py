@@ -52,8 +52,7 @@ from jaxdyn.dynamics import (
     FreeMotion,
     Switch,
     SwitchFailure,
-    bias_forces,
-    mass_matrix,
+    equations_of_motion,
 )
 from jaxdyn.kinematics import integrate
 
@@ -171,8 +170,9 @@ class ContactMotion(AbstractModalMotion):
     def exerted(self, model, t, q, v, effort, external):
         _, forces, dynamics = self._closed(model, t, q, v, effort, external)
         constraints, x = self._constraints_of(model), dynamics.at.kinematics
-        kkt = factorise_bilateral(model, constraints, x, q, self.tolerance)
-        load = effort - bias_forces(model, q, v, external) + dynamics.at.jacobian.T @ forces
+        mass, bias = equations_of_motion(model, x.bodies, external)
+        kkt = factorise_bilateral(model, constraints, x, mass, self.tolerance)
+        load = effort - bias + dynamics.at.jacobian.T @ forces
         multipliers = kkt.solve(load, -acceleration_bias(model, constraints, x))[1]
         rows = (*constraints, ContactRows(contacts=self.contacts))
         wrenches, efforts = constraint_wrenches(model, rows, x, jnp.concatenate([multipliers, forces]))
@@ -182,7 +182,8 @@ class ContactMotion(AbstractModalMotion):
         x = contact_kinematics(model, self.contacts, t, q, jnp.zeros_like(impulse))
         rows = linearise_constraints(model, self._constraints_of(model), x.kinematics)[0]
         held = held_rows(self.layout, self._own_modes())[:, None] * x.jacobian
-        kkt = KKT.factorise(mass_matrix(model, q), jnp.concatenate([rows, held]), self.tolerance)
+        mass = equations_of_motion(model, x.kinematics.bodies)[0]
+        kkt = KKT.factorise(mass, jnp.concatenate([rows, held]), self.tolerance)
         return kkt.solve(impulse, jnp.zeros(len(rows) + len(held), q.dtype))[0]
 
     def project(self, model, t, q, v):
@@ -330,7 +331,7 @@ class ContactMotion(AbstractModalMotion):
             q, v = state
             at = contact_kinematics(model, self.contacts, t, q, jnp.zeros_like(v))
             bilateral, drift = linearise_constraints(model, constraints, at.kinematics)
-            mass = mass_matrix(model, q)
+            mass = equations_of_motion(model, at.kinematics.bodies)[0]
             rows = jnp.concatenate([bilateral, held[:, None] * at.jacobian])
             stays = jnp.concatenate([holonomic, held * is_normal])
             gap = jnp.zeros(layout.num_rows, q.dtype).at[layout.normal].set(at.gap)
@@ -355,7 +356,8 @@ class ContactMotion(AbstractModalMotion):
         approaches = jnp.min(jnp.where(touching > 0, at.rate[self.layout.normal], 0)) < -zero_speed(at.rate)
 
         def collide():
-            kkt = factorise_bilateral(model, self._constraints_of(model), at.kinematics, q, self.tolerance)
+            mass = equations_of_motion(model, at.kinematics.bodies)[0]
+            kkt = factorise_bilateral(model, self._constraints_of(model), at.kinematics, mass, self.tolerance)
             spread, delassus = reflect_inertia(kkt, at.jacobian)
             impact = self.impacts.resolve(Encounter(self.contacts, delassus, at.rate, touching, self.rest_speed))
             return impact, v + spread @ impact.impulses, encounter_rate + delassus @ impact.impulses

@@ -35,7 +35,7 @@ from jaxdyn.constraints.evaluation import (
 )
 from jaxdyn.contact.rigid._contact import Contact
 from jaxdyn.contact.rigid._layout import map_contacts
-from jaxdyn.dynamics import bias_forces, mass_matrix
+from jaxdyn.dynamics import equations_of_motion
 from jaxdyn.kinematics import forward_kinematics
 from jaxdyn.model import Model
 from jaxdyn.recursion import reduce_columns
@@ -84,7 +84,7 @@ def contact_kinematics(model: Model, contacts: tuple[Contact, ...], t, q, v) -> 
         lambda *y: _geometry(contacts, Configuration(model, *y)), point, tangent
     )
     (e, p), (de, dp) = rows, moving
-    carries = np.concatenate([moving_coordinates(model), np.zeros((1, x.subspace.shape[0]))])
+    carries = np.concatenate([moving_coordinates(model), np.zeros((1, x.bodies.subspace.shape[0]))])
     first, second, angular = _row_bodies(model, contacts)
     is_angular = jnp.asarray(angular[:, None])
     relative = lambda twists: (lambda z: z[first] - z[second])(jnp.concatenate([twists, jnp.zeros((1, 6), q.dtype)]))
@@ -92,7 +92,9 @@ def contact_kinematics(model: Model, contacts: tuple[Contact, ...], t, q, v) -> 
     velocity = jnp.where(is_angular, w, v0 + jnp.cross(w, p))
     change = jnp.where(is_angular, dw, a0 + jnp.cross(dw, p) + jnp.cross(w, dp))
     wrench = jnp.where(is_angular, jnp.concatenate([e, 0 * e], 1), jnp.concatenate([jnp.cross(p, e), e], 1))
-    jacobian = reduce_columns(model, jnp.asarray(carries[first] - carries[second], q.dtype) * (wrench @ x.subspace.T))
+    jacobian = reduce_columns(
+        model, jnp.asarray(carries[first] - carries[second], q.dtype) * (wrench @ x.bodies.subspace.T)
+    )
     return ContactKinematics(x, gap, jnp.sum(e * velocity, 1), jacobian, jnp.sum(de * velocity + e * change, 1), basis)
 
 
@@ -157,19 +159,19 @@ def contact_dynamics(
 ) -> ContactDynamics:
     """The dynamics at a state under efforts and wrenches, in terms of contact forces."""
     at = contact_kinematics(model, contacts, t, q, v)
-    kkt = factorise_bilateral(model, constraints, at.kinematics, q, tolerance)
+    mass, bias = equations_of_motion(model, at.kinematics.bodies, external)
+    kkt = factorise_bilateral(model, constraints, at.kinematics, mass, tolerance)
     target = -acceleration_bias(model, constraints, at.kinematics) if constraints else jnp.zeros(0, q.dtype)
-    free = kkt.solve(effort - bias_forces(model, q, v, external), target)[0]
+    free = kkt.solve(effort - bias, target)[0]
     spread, delassus = reflect_inertia(kkt, at.jacobian)
-    bias = at.jacobian @ free + at.rate_bias
-    return ContactDynamics(at, free, spread, delassus, bias)
+    return ContactDynamics(at, free, spread, delassus, at.jacobian @ free + at.rate_bias)
 
 
-def factorise_bilateral(model: Model, constraints: Constraints, x: ConstraintKinematics, q, tolerance) -> KKT:
+def factorise_bilateral(model: Model, constraints: Constraints, x: ConstraintKinematics, mass, tolerance) -> KKT:
     """The KKT matrix of the constraints of the mechanism."""
     if not constraints:
-        return KKT.factorise(mass_matrix(model, q), jnp.zeros((0, model.nv), q.dtype))
-    return KKT.factorise(mass_matrix(model, q), linearise_constraints(model, constraints, x)[0], tolerance)
+        return KKT.factorise(mass, jnp.zeros((0, model.nv), mass.dtype))
+    return KKT.factorise(mass, linearise_constraints(model, constraints, x)[0], tolerance)
 
 
 def reflect_inertia(kkt: KKT, jacobian):
