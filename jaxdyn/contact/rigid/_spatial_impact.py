@@ -63,12 +63,20 @@ def spatial_impact(law: AbstractRestitution, e, static, kinetic, delassus, rate)
         work = y.work + y.cn * p + gain * p**2 / 2
         return _Path(y.p + p, y.cn + gain * p, y.log_slip, y.angle, y.tangential + friction * p, work)
 
-    is_compressed = nodes.cn >= 0
-    compressed = _locate(nodes, is_compressed, lambda y: y.cn, step, last, straight(last, -last.cn / gain))
-    margin = lambda y: law.margin(e, cn, compressed.p, -compressed.work, y.p, y.cn, y.work - compressed.work)
-    on_straight = straight(last, _straight_end(law, e, cn, compressed, last, gain))
-    ends = (nodes.p >= compressed.p) & (margin(nodes) >= 0)
-    end = _locate(nodes, ends, margin, step, last, on_straight)
+    def locate(compressed: _Path, is_end):
+        """The end of the compression or, where `is_end`, that of the impact, in one program."""
+
+        def margin(y: _Path):
+            expansion = law.margin(e, cn, compressed.p, -compressed.work, y.p, y.cn, y.work - compressed.work)
+            return jnp.where(is_end, expansion, y.cn)
+
+        is_past = (margin(nodes) >= 0) & (~is_end | (nodes.p >= compressed.p))
+        p = jnp.where(is_end, _straight_end(law, e, cn, compressed, last, gain), -last.cn / gain)
+        found = _locate(nodes, is_past, margin, step, straight(last, p))
+        return found, found
+
+    _, points = jax.lax.scan(locate, last, jnp.array([False, True]))
+    compressed, end = (jax.tree.map(lambda x, k=k: x[k], points) for k in range(2))
     end = jax.tree.map(lambda x, y: jnp.where(e > 0, x, y), end, compressed)
     return jnp.concatenate([end.p[None], end.tangential])
 
@@ -100,27 +108,26 @@ def _runge_kutta(field, y, h):
     return add(y, slope, h)
 
 
-def _locate(nodes: _Path, is_past, margin, step, last: _Path, otherwise: _Path) -> _Path:
-    """The point at which the margin becomes zero: within the step before the first node past it, or `otherwise`."""
-    found = jnp.any(is_past)
-    k = jnp.maximum(jnp.argmax(is_past) - 1, 0)
-    node = jax.tree.map(lambda x: x[k], nodes)
-    end = jax.tree.map(lambda x: x[jnp.minimum(k + 1, _STEPS)], nodes)
-    value = lambda h: margin(step(node, h))
-    slope = lambda h: jax.jvp(value, (h,), (jnp.ones_like(h),))
+def _locate(nodes: _Path, is_past, margin, step, otherwise: _Path) -> _Path:
+    """The point at which the margin becomes zero: within the step before the first node past it, or `otherwise`.
 
-    def refine(_, h):
-        f, df = slope(h)
-        return jnp.clip(h - f / jnp.where(df > 0, df, jnp.inf), 0, _STEP)
+    Newton's method; the last iteration has the derivatives of the root, and of the point there.
+    """
+    k = jnp.maximum(jnp.argmax(is_past) - 1, 0)
+    node, end = (jax.tree.map(lambda x, i=i: x[i], nodes) for i in (k, jnp.minimum(k + 1, _STEPS)))
+
+    def refine(h, _):
+        h = jax.lax.stop_gradient(h)
+        (f, point), (df, rate) = jax.jvp(lambda h: (lambda y: (margin(y), y))(step(node, h)), (h,), (jnp.ones_like(h),))
+        dh = jnp.where(df > 0, -f / jax.lax.stop_gradient(jnp.where(df > 0, df, 1)), 0)
+        new = h + dh
+        inside = new + jax.lax.stop_gradient(jnp.clip(new, 0, _STEP) - new)
+        return inside, jax.tree.map(lambda x, dx: x + dx * (inside - h), point, rate)
 
     a, b = margin(node), margin(end)
     guess = jnp.asarray(_STEP, a.dtype) * jnp.clip(-a / jnp.where(b > a, b - a, 1), 0, 1)
-    h = jax.lax.stop_gradient(jax.lax.fori_loop(0, 6, refine, guess))
-    f, df = slope(h)
-    df = jax.lax.stop_gradient(df)
-    h = h - jnp.where(df > 0, f / jnp.where(df > 0, df, 1), 0)
-    point = step(node, h)
-    return jax.tree.map(lambda x, y: jnp.where(found, x, y), point, otherwise)
+    _, path = jax.lax.scan(refine, guess, None, length=7)
+    return jax.tree.map(lambda x, y: jnp.where(jnp.any(is_past), x[-1], y), path, otherwise)
 
 
 def _straight_end(law, e, cn, compressed: _Path, last: _Path, gain):
