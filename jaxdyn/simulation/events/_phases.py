@@ -45,8 +45,9 @@ class Phases(eqx.Module):
     modes: PyTree
     #: a row for each switch, the first one at the start
     entries: Float[Array, "cap width"]
-    #: number of entries in use; a `SwitchFailure`; the contact that it concerns; root; whether it is inside
-    numbers: Float[Array, "5"]
+    #: number of entries in use; a `SwitchFailure`; the contact that it concerns; root; whether it is inside; whether a
+    #: switch is due; the rate of the guard that has become zero; then 1 for each guard that has
+    numbers: Float[Array, " 7+guards"]
     #: sizes of the fields of an entry
     sizes: tuple[int, ...] = eqx.field(static=True)
 
@@ -66,6 +67,11 @@ class Phases(eqx.Module):
         return self.numbers[2]
 
     @property
+    def fired(self):
+        """1 for the guards that became zero at the end of the last step."""
+        return self.numbers[7:]
+
+    @property
     def root(self):
         """Time of the first switch within the last step or at its end, otherwise infinity."""
         return self.numbers[3]
@@ -76,9 +82,14 @@ class Phases(eqx.Module):
         return self.numbers[4] > 0
 
     @property
-    def is_full(self):
-        """Whether there is no room for another switch."""
-        return self.count >= self.entries.shape[0]
+    def is_due(self):
+        """Whether the next step begins with a switch."""
+        return self.numbers[5] > 0
+
+    @property
+    def ends(self):
+        """Whether the simulation ends with the last switch: it failed, or there is no room for another one."""
+        return (self.failure > 0) | (self.count >= self.entries.shape[0])
 
     def table(self) -> PhaseEntry:
         """All entries."""
@@ -88,19 +99,22 @@ class Phases(eqx.Module):
 
 
 def empty_phases(modes: PyTree, cap: int, guards: int, impulses: int, q, v) -> Phases:
-    """A record with room for `cap` switches."""
+    """A record with room for `cap` switches, of which the first one is due."""
     sizes = 1, ravel_pytree(modes)[0].size, impulses, guards, q.size, v.size, v.size, 1
-    numbers = jnp.zeros(5, q.dtype).at[3].set(jnp.inf)
+    head = jnp.array([0, 0, 0, jnp.inf, 0, 1, jnp.nan], q.dtype)
+    numbers = jnp.concatenate([head, jnp.zeros(guards, q.dtype)])
     return Phases(modes, jnp.full((cap, sum(sizes)), jnp.nan, q.dtype), numbers, sizes)
 
 
-def append_switch(phases: Phases, t, q, v_before, switch: Switch, fired, slope) -> Phases:
-    """The record with one more switch, if there is room."""
+def append_switch(phases: Phases, t, q, v_before, switch: Switch) -> Phases:
+    """The record with the switch that is due."""
     modes = ravel_pytree(switch.modes)[0]
+    slope, fired = phases.numbers[6], phases.fired
     row = jnp.concatenate([t[None], modes, switch.impulse, fired, q, v_before, switch.v, slope[None]])
     entries = phases.entries.at[phases.count.astype(int)].set(row, mode="drop")
     count = jnp.minimum(phases.count + 1, entries.shape[0])
-    numbers = jnp.stack([count, switch.failure, switch.culprit, phases.root, phases.numbers[4]])
+    head = jnp.stack([count, switch.failure, switch.culprit])
+    numbers = phases.numbers.at[:3].set(head).at[5].set(0)
     return Phases(switch.modes, entries, numbers, phases.sizes)
 
 

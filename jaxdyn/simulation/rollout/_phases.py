@@ -8,27 +8,18 @@ from jax.flatten_util import ravel_pytree
 
 from jaxdyn._types import PyTree
 from jaxdyn.dynamics import AbstractModalMotion, SwitchFailure
-from jaxdyn.simulation.events import Phases, append_switch, empty_phases
-from jaxdyn.simulation.rollout._stepped import forces_on
-from jaxdyn.simulation.system import State, System, in_modes, unpack_parts
+from jaxdyn.simulation.events import Phases, empty_phases
+from jaxdyn.simulation.system import State, System
 from jaxdyn.simulation.trajectory import PhaseRecord
 
 
-def start_phases(system: System, t, y: State, max_events: int) -> tuple[State, Phases | None]:
-    """The state after the first switch, such as an impact at the start, and the first phase."""
+def start_phases(system: System, t, y: State, max_events: int) -> Phases | None:
+    """The record at the start, where a first switch, such as an impact, is due."""
     motion: Any = system.motion
     if not isinstance(motion, AbstractModalMotion):
-        return y, None
-    model = system.mounted_model
-    modes = motion.initial_modes(model, t, y.q, y.v)
-    sizes = max_events + 1, motion.num_guards, motion.num_impulses
-    phases = empty_phases(modes, *sizes, y.q, y.v)
-    whole: Any = in_modes(system, modes)
-    none = jnp.zeros(motion.num_guards, y.q.dtype)
-    forces = forces_on(whole, t, y.q, unpack_parts(y.parts))
-    out = whole.motion.switch(model, t, y.q, y.v, none, forces)
-    phases = append_switch(phases, t, y.q, y.v, out, none, jnp.full_like(t, jnp.nan))
-    return State(y.q, out.v, y.parts), phases
+        return None
+    modes = motion.initial_modes(system.mounted_model, t, y.q, y.v)
+    return empty_phases(modes, max_events + 1, motion.num_guards, motion.num_impulses, y.q, y.v)
 
 
 def phase_record(phases: Phases) -> PhaseRecord:
@@ -36,7 +27,8 @@ def phase_record(phases: Phases) -> PhaseRecord:
     p, rows = phases, phases.table()
     restore = ravel_pytree(p.modes)[1]
     culprit = jnp.where(p.failure == SwitchFailure.NONE, -1, p.culprit).astype(int)
-    modes = jax.vmap(restore)(rows.modes)
+    first = jnp.where(p.count > 0, rows.modes[0], ravel_pytree(p.modes)[0])  # no step, no switch
+    modes = jax.vmap(restore)(rows.modes.at[0].set(first))
     return PhaseRecord(rows.time, modes, *rows[2:], p.count.astype(int), culprit)
 
 

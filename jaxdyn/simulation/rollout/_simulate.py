@@ -186,7 +186,7 @@ def _solve(system: System, start, ts, steps, methods, events, sizes, progress_me
         controller = diffrax.ConstantStepSize() if fixed else _adaptive_controller(rtol, atol, ts)
     if system.updates_between_steps or events:
         log = empty_log(len(events), max_events, q0, v0) if events else None
-        y0, phases = start_phases(system, ts[0], y0, max_events)
+        phases = start_phases(system, ts[0], y0, max_events)
         y0 = Stepping(y0, log, phases)
         solver, controller = Stepped(solver, events), Landing(controller, system)
     solution = diffrax.diffeqsolve(
@@ -268,7 +268,7 @@ def _trajectory(system: System, start, solution, ts, dense: bool) -> Trajectory:
     status = _status(solution, state, log, switches)
     phases = None if switches is None else phase_record(switches)
     modes = None if phases is None else row_modes(phases, ts, end[0])
-    reached = jnp.isfinite(saved)
+    reached = jnp.isfinite(saved) & (saved <= end[0])
     ended = (status <= SimulationStatus.MAX_EVENTS) | (status == SimulationStatus.HELD)
     is_off_constraint = _violates_constraints(system, (ts[0], *start), (end[0], state.q, state.v))
     status = jnp.where((status <= SimulationStatus.EVENT) & is_off_constraint, SimulationStatus.OFF_CONSTRAINT, status)
@@ -308,7 +308,7 @@ def _status(solution, state: State, log, switches):
         status = jnp.where(result == kinds.event_occurred, at_event, status)
     if switches is not None:
         failures = jnp.array([code.MAX_EVENTS, code.INDETERMINATE, code.IMPACT_LIMIT, code.NOT_SOLVED])
-        at_switch = (switches.failure > 0) | switches.is_full
+        at_switch = switches.ends
         status = jnp.where((result == kinds.event_occurred) & at_switch, failures[switches.failure.astype(int)], status)
     status = jnp.where(result == kinds.max_steps_reached, code.MAX_STEPS, status)
     finite = jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(state)]).all()

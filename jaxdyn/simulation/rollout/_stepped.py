@@ -70,20 +70,26 @@ class Stepped(AbstractWrapper):
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         inner, jumped = solver_state
+        log, phases, now = y0.log, y0.phases, y0.now
         args = in_modes(args, y0.modes)
-        start, sampled = args.sample(t0, y0.now)
+        if phases is not None:
+            now, phases, switched = _switch_modes(args, t0, now, phases)
+            jumped = jumped | switched
+            # after the last switch the step is not used, and is computed where it was finite
+            modes = jax.tree.map(lambda x, y: jnp.where(phases.ends, x, y), y0.modes, phases.modes)
+            args = in_modes(args, modes)
+        start, sampled = args.sample(t0, now)
         end, error, dense, inner, result = self.solver.step(
             terms, t0, t1, start, args, inner, made_jump | jumped | sampled
         )
         end, jumped = _project_state(args.motion, args.mounted_model, t1, end)
-        log, phases = y0.log, y0.phases
         path = self.solver.interpolation_cls(t0=t0, t1=t1, **dense)
         if log is not None:
             end, log = _apply_events(self.events, args, path, (t0, t1), end, log)
             jumped = jumped | jnp.any(log.fired > 0)
         if phases is not None:
-            end, phases, switched = _switch_modes(args, path, (t0, t1), end, phases)
-            jumped = jumped | switched
+            phases = _find_switch(args, path, (t0, t1), end, phases)
+            end = jax.tree.map(lambda x, y: jnp.where(phases.ends, x, y), now, end)
         if error is not None:
             error = Stepping(error, *jax.tree.map(jnp.zeros_like, (log, phases)))
         return Stepping(end, log, phases), error, dense, (inner, jumped), result
@@ -103,8 +109,21 @@ def forces_on(system: System, t, q, parts):
     return forces
 
 
-def _switch_modes(system: System, path, span, end: State, phases: Phases):
-    """State and modes after the step, which may end at a switch, and whether it does."""
+def _switch_modes(system: System, t, y: State, phases: Phases):
+    """State and modes after the switch that is due at the start of a step, if any, and whether one is."""
+    model: Any = system.mounted_model
+    motion: Any = system.motion
+
+    def switch():
+        out = motion.switch(model, t, y.q, y.v, phases.fired, forces_on(system, t, y.q, unpack_parts(y.parts)))
+        return out.v, append_switch(phases, t, y.q, y.v, out)
+
+    v, after = jax.lax.cond(phases.is_due, switch, lambda: (y.v, phases))
+    return State(y.q, v, y.parts), after, phases.is_due
+
+
+def _find_switch(system: System, path, span, end: State, phases: Phases) -> Phases:
+    """The record with the first switch on a step, which is due where it is at the end of the step."""
     model = system.mounted_model
     motion: Any = system.motion
     assert isinstance(motion, AbstractModalMotion)
@@ -119,21 +138,14 @@ def _switch_modes(system: System, path, span, end: State, phases: Phases):
     may_switch = motion.may_switch(model, *jax.lax.stop_gradient((ts, samples.q, samples.v)))
     roots = jax.lax.cond(may_switch, lambda: find_guard_roots(guards, t0, t1), lambda: no_roots(motion.num_guards, t1))
     inside = roots.time < t1 - time_tolerance(t1)
-    happens = jnp.isfinite(roots.time) & ~inside
-    parts = unpack_parts(end.parts)
-
-    def switch():
-        out = motion.switch(model, t1, end.q, end.v, roots.fired, forces_on(system, t1, end.q, parts))
-        return append_switch(phases, t1, end.q, end.v, out, roots.fired, roots.slope), out.v
-
-    def go_on():
-        return eqx.tree_at(lambda p: p.modes, phases, motion.update_modes(model, t1, end.q, end.v)), end.v
-
-    phases, v = jax.lax.cond(happens, switch, go_on)
+    is_due = jnp.isfinite(roots.time) & ~inside
+    modes = jax.lax.cond(
+        is_due | phases.ends, lambda: phases.modes, lambda: motion.update_modes(model, t1, end.q, end.v)
+    )
     number = lambda x: x.astype(end.q.dtype)
-    numbers = phases.numbers.at[3].set(roots.time).at[4].set(number(inside))
-    phases = eqx.tree_at(lambda p: p.numbers, phases, numbers)
-    return State(end.q, v, end.parts), phases, happens
+    tail = jnp.stack([roots.time, number(inside), number(is_due), roots.slope])
+    numbers = jnp.concatenate([phases.numbers[:3], tail, roots.fired])
+    return eqx.tree_at(lambda p: (p.modes, p.numbers), phases, (modes, numbers))
 
 
 def _project_state(motion: AbstractMotion, model: Model, t, y: State):
@@ -211,7 +223,8 @@ class Landing(diffrax.AbstractStepSizeController):
             t0, t1, y0, y1_candidate, args, y_error, error_order, inner
         )
         ahead = _ahead(y1_candidate, t1)
-        root, held = ahead.root, keep & ahead.held
+        keep = keep | ahead.stopped
+        root, held = jnp.where(ahead.stopped, jnp.inf, ahead.root), keep & ahead.held
         # repeat the step also for an event at its end, whose time would otherwise be a constant without derivative
         repeat = keep & ~held & (root < jnp.inf) & (ahead.inside | (attempts == 0))
         is_short = goal - t1 > time_tolerance(t1)  # the step was cut, and the next one continues to its goal
@@ -221,7 +234,8 @@ class Landing(diffrax.AbstractStepSizeController):
         next_t0 = jnp.where(repeat, t0, next_t0)
         next_t1 = jnp.where(repeat, _landing_time(root, t0, t1), self._clip_to_instants(next_t0, goal, y1_candidate))
         attempts = jnp.where(repeat, attempts + 1, 0)
-        stop = keep & ~repeat & ahead.stops
+        stop = keep & ~repeat & (ahead.stops | ahead.stopped)
+        next_t0 = jnp.where(ahead.stopped, t0, next_t0)
         result = diffrax.RESULTS.where(stop | held, diffrax.RESULTS.event_occurred, result)
         result = diffrax.RESULTS.where(attempts > self.max_attempts, unsolved_result(), result)
         return keep & ~repeat & ~held, next_t0, next_t1, jump, (inner, goal, attempts), result
@@ -238,20 +252,21 @@ class _Ahead(NamedTuple):
     held: Array
     #: the simulation ends with this step
     stops: Array
+    #: the simulation ends at the start of this step, with a switch there
+    stopped: Array
 
 
 def _ahead(y: Stepping, t1) -> _Ahead:
     no = jnp.asarray(False)
-    out = _Ahead(jnp.full_like(t1, jnp.inf), no, no, no)
+    out = _Ahead(jnp.full_like(t1, jnp.inf), no, no, no, no)
     if y.log is not None:
         g = y.log
-        out = _Ahead(g.root, g.inside > 0, g.held > 0, (g.ended > 0) | (g.count >= g.time.shape[0]))
+        out = _Ahead(g.root, g.inside > 0, g.held > 0, (g.ended > 0) | (g.count >= g.time.shape[0]), no)
     if y.phases is not None:
         p = y.phases
         is_first = p.root < out.root
         inside = p.is_inside | out.inside
-        stops = out.stops | (p.failure > 0) | p.is_full
-        out = _Ahead(jnp.where(is_first, p.root, out.root), inside, out.held, stops)
+        out = _Ahead(jnp.where(is_first, p.root, out.root), inside, out.held & ~p.ends, out.stops, p.ends)
     return out
 
 
