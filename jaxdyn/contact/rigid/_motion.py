@@ -33,7 +33,7 @@ from jaxdyn.contact.rigid._forces import (
     slip_directions,
     zero_speed,
 )
-from jaxdyn.contact.rigid._impacts import AbstractImpactSequence, AllAtOnce, Encounter, Impact
+from jaxdyn.contact.rigid._impacts import AbstractImpactSequence, AllAtOnce, Encounter, Impact, keep_slow_contacts
 from jaxdyn.contact.rigid._layout import Layout, contact_layout, gather_groups
 from jaxdyn.contact.rigid._modes import Modes, open_modes
 from jaxdyn.contact.rigid._rows import (
@@ -359,7 +359,10 @@ class ContactMotion(AbstractModalMotion):
             mass = equations_of_motion(model, at.kinematics.bodies)[0]
             kkt = factorise_bilateral(model, self._constraints_of(model), at.kinematics, mass, self.tolerance)
             spread, delassus = reflect_inertia(kkt, at.jacobian)
-            impact = self.impacts.resolve(Encounter(self.contacts, delassus, at.rate, touching, self.rest_speed))
+            encounter = Encounter(self.contacts, delassus, at.rate, touching, self.rest_speed)
+            impact = self.impacts.resolve(encounter)
+            if len(self.contacts) > 1:
+                impact = impact._replace(impulses=keep_slow_contacts(encounter, impact.impulses))
             return impact, v + spread @ impact.impulses, encounter_rate + delassus @ impact.impulses
 
         def keep():
