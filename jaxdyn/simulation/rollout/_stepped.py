@@ -232,7 +232,11 @@ class Landing(diffrax.AbstractStepSizeController):
         inner = jax.tree.map(lambda a, b: jnp.where(resume, a, b), inner, new_inner)
         goal = jnp.where(resume, goal, next_t1)
         next_t0 = jnp.where(repeat, t0, next_t0)
-        next_t1 = jnp.where(repeat, _landing_time(root, t0, t1), self._clip_to_instants(next_t0, goal, y1_candidate))
+        # lengths of steps have no derivatives, except up to an event: otherwise they grow with the steps, and with them
+        # the difference between the derivative of a step by its length and the rate of the state
+        ahead_t1 = self._clip_to_instants(next_t0, goal, y1_candidate)
+        ahead_t1 = next_t0 + jax.lax.stop_gradient(ahead_t1 - next_t0)
+        next_t1 = jnp.where(repeat, _landing_time(root, t0, t1), ahead_t1)
         attempts = jnp.where(repeat, attempts + 1, 0)
         stop = keep & ~repeat & (ahead.stops | ahead.stopped)
         next_t0 = jnp.where(ahead.stopped, t0, next_t0)
