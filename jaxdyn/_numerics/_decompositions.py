@@ -13,6 +13,19 @@ def default_tolerance(dtype) -> float:
 def _pseudo_inverse_and_rank(w, tolerance):
     if 0 in w.shape:
         return jnp.zeros(w.shape[::-1], w.dtype), jnp.zeros((), jnp.int32)
+    if w.shape[0] != w.shape[1]:
+        return _truncate_singular_values(w, tolerance)
+    # a regular matrix has an inverse, which costs a tenth of the singular values
+    inverse = jnp.linalg.inv(w)
+    condition = jnp.linalg.norm(w, 1) * jnp.linalg.norm(inverse, 1)
+    return jax.lax.cond(
+        condition < 0.1 / tolerance,
+        lambda: (inverse, jnp.asarray(w.shape[0], jnp.int32)),
+        lambda: _truncate_singular_values(w, tolerance),
+    )
+
+
+def _truncate_singular_values(w, tolerance):
     u, s, vt = jnp.linalg.svd(w, full_matrices=False)
     is_nonzero = s > tolerance * jnp.maximum(s[0], jnp.finfo(w.dtype).tiny)
     inverse = jnp.where(is_nonzero, 1 / jnp.where(is_nonzero, s, 1), 0)

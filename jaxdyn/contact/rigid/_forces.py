@@ -10,6 +10,7 @@ with the projection P onto these rows. The solution of least norm is taken where
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from jaxdyn._numerics import pseudo_inverse, safe_norm
@@ -103,5 +104,8 @@ def forces_in_modes(layout: Layout, cones: Cones, modes: Modes, directions, dela
     held = held_rows(layout, modes)
     to_forces = force_map(layout, cones, modes, directions)
     tolerance = jnp.finfo(bias.dtype).eps ** 0.7
-    inverse, _ = pseudo_inverse(held[:, None] * (delassus @ to_forces), jnp.asarray(tolerance, bias.dtype))
+    # rows that are not held become those of a multiple of the identity, which leaves the matrix regular if it was
+    size = jnp.maximum(jnp.max(jnp.abs(delassus)), jnp.finfo(bias.dtype).tiny)
+    system = held[:, None] * (delassus @ to_forces) + jnp.diag((1 - held) * jax.lax.stop_gradient(size))
+    inverse, _ = pseudo_inverse(system, jnp.asarray(tolerance, bias.dtype))
     return to_forces @ -(inverse @ (held * bias))
