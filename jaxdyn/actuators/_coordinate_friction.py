@@ -21,7 +21,7 @@ class CoordinateFriction(AbstractPart):
     * `joints`: names of joints with one velocity coordinate; None for all velocity coordinates of the robot.
 
     The part has the state of the friction, with one entry for each coordinate. Unlike `JointFriction`, LuGre friction
-    sticks.
+    models stiction.
 
     ```python
     import jax.numpy as jnp

@@ -19,14 +19,14 @@ def _number_or_none(x):
 
 
 class HydraulicCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
-    """An electrohydraulic servo valve with a symmetric cylinder, with linear equations about the middle of the stroke.
+    """An electrohydraulic servo valve with a symmetric cylinder, linearised about the middle of the stroke.
 
         m sdd = A p - B sdot - F,    V / (4 beta) dp/dt = k_q u - k_c p - A sdot
 
     s is the position of the piston, p the load pressure, which is the state and starts at zero, u the input of the
     valve and F the force on the robot (Merritt 1967, "Hydraulic control systems"). The piston drives a prismatic joint,
-    or a swinging one over a lever r, `tau = r F`, `sdot = r v`; or any joint through a `mechanism` `s = g(q)`. The
-    moving mass belongs to the robot, `r^2 m` at the joint.
+    or a revolute one through a lever r, `tau = r F`, `sdot = r v`; or any joint through a `mechanism` `s = g(q)`. The
+    moving mass is added to the robot, `r^2 m` at the joint.
 
     Arguments: `joint`, the name of a joint with one velocity coordinate, and the fields below, all leaves.
 
@@ -128,12 +128,12 @@ class HydraulicCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMe
 
 
 class PneumaticCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
-    """A pneumatic servo valve with a symmetric cylinder, with linear equations about the middle of the stroke.
+    """A pneumatic servo valve with a symmetric cylinder, linearised about the middle of the stroke.
 
         m sdd = A p - B sdot - F,    V / (4 kappa p_0) dp/dt = k_q u - k_c p - A sdot
 
     The equations of `HydraulicCylinder` with the bulk modulus `kappa p_0` of the air at the mean absolute pressure p_0,
-    with kappa = 1 for isothermal and 1.4 for adiabatic changes: a stiffness lower by three orders of magnitude.
+    with kappa = 1 for isothermal and 1.4 for adiabatic changes; the stiffness is lower by three orders of magnitude.
 
     Arguments: `joint`, the name of a joint with one velocity coordinate, and the fields below, all leaves.
 

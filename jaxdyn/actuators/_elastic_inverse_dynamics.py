@@ -1,4 +1,4 @@
-"""Inverse dynamics of robots with elastic transmissions, by their flatness."""
+"""Inverse dynamics of robots with elastic transmissions, by differential flatness."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ Signal = Callable[[Array], Array]
 
 
 class ElasticMotion(NamedTuple):
-    """The motion of a robot with elastic transmissions, shafts included, and the efforts that cause it."""
+    """The motion of a robot with elastic transmissions, including the shafts, and the required efforts."""
 
     #: rad or m, of all coordinates
     q: Float[Array, " nv"]
@@ -46,7 +46,7 @@ def elastic_inverse_dynamics(
 
     with `T_K = tau`. For one stage and a linear spring, `theta = N (q + tau / c)` and `u = J theta'' + tau / N`: the
     second derivative of tau along the motion needs the fourth derivative of q (De Luca and Book 2016, "Robots with
-    flexible elements", section 11.2). Every further stage needs two derivatives more.
+    flexible elements", section 11.2). Each further stage needs two more derivatives.
 
     Arguments:
 

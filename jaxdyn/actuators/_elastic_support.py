@@ -81,8 +81,8 @@ def on_elastic_support(
 ) -> tuple[Model, ElasticSupport]:
     """The robot on a base that is elastically supported, and the part with the springs of the support.
 
-    A base link with the given inertia moves freely, under springs and dampers of the part; everything that was fixed to
-    the world is now fixed to this base. The coordinates of the base come first: `q = [quaternion, position, ...]`.
+    A base link with the given inertia moves on the springs and dampers of the part; all links that were fixed to the
+    world are now fixed to this base. The coordinates of the base come first: `q = [quaternion, position, ...]`.
 
     Arguments:
 
@@ -148,8 +148,8 @@ def add_elastic_object(
 ) -> Model:
     """The model with an object on springs, for instance a workpiece on a compliant fixture.
 
-    The object is connected to `parent` by the given joints one after the other, each with a spring towards its zero
-    and a damper. Constraints and contacts take the object as any other link.
+    The object is connected to `parent` by the given joints in series, each with a damper and a spring towards its zero
+    position. Constraints and contacts treat the object as any other link.
 
     Arguments:
 

@@ -23,7 +23,7 @@ def add_elastic_transmission(
     Each shaft is a link without mass on the parent link of the joint, with the joint's axis. Its inertia is an
     armature, so that the rotation of the shafts about moving axes does not enter the equations of the links (Spong
     1987). The input shaft turns in the joint `<joint>_shaft`, which an actuator drives, `DcMotor("<joint>_shaft")`, the
-    other shafts in `<joint>_shaft2` and so on. Coordinates are numbered depth first, as always: find them by
+    other shafts in `<joint>_shaft2` and so on. Coordinates are numbered depth first: look them up by
     `model.joint(name)`.
 
     Arguments:
@@ -35,7 +35,7 @@ def add_elastic_transmission(
       inertia of the input shaft, with the gyroscopic moments of its spin
 
     Returns `(model, part)` for `System(model, parts=(part, ...))`. The inertias of the shafts are leaves of the part,
-    and a `System` moves the model that includes them; elsewhere use `part.mount(model)`. Raises
+    and a `System` simulates the model that includes them; elsewhere use `part.mount(model)`. Raises
     `ModelError` for a joint without exactly one coordinate, a mimic joint, and stages that cannot be merged.
 
     ```python

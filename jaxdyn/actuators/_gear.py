@@ -44,12 +44,12 @@ def is_self_locking(reverse_efficiency):
 
 
 def _least(x):
-    """The least reverse efficiency of which the inverse is exact enough."""
+    """The smallest reverse efficiency whose inverse is accurate."""
     return jnp.finfo(jnp.result_type(x)).eps ** 0.5
 
 
 def saturate(x, limit, width):
-    """`x` between `-limit` and `limit`; a `width` other than zero rounds the corners off over this distance.
+    """`x` between `-limit` and `limit`; a non-zero `width` smooths the corners over this distance.
 
     The derivative with a width of zero is zero outside of the limits.
     """

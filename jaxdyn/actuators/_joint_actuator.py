@@ -36,7 +36,7 @@ class CanonicalForm(NamedTuple):
 
 
 class JointMotion(NamedTuple):
-    """Motion of one joint coordinate and the effort that it takes, or the time derivatives of these numbers."""
+    """Motion of one joint coordinate and the required effort, or the time derivatives of these quantities."""
 
     #: joint coordinate, rad or m
     q: Any
@@ -49,7 +49,7 @@ class JointMotion(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """Inputs and state of an actuator in a given motion."""
+    """Required inputs and state of an actuator for a given motion."""
 
     #: inputs `(num_inputs,)`, not limited
     inputs: Array
@@ -104,7 +104,7 @@ class AbstractJointActuator(AbstractActuator):
     @property
     @abc.abstractmethod
     def joint_inertia(self) -> Float[Array, ""] | None:
-        """Inertia that moves with the joint coordinate, kg m^2 or kg, which `mount` adds to the model; or None."""
+        """Inertia at the joint coordinate, kg m^2 or kg, which `mount` adds to the model; or None."""
 
     @abc.abstractmethod
     def act_on_joint(self, t, q, v, motion: JointMotion, state, inputs) -> tuple[Float[Array, ""], PyTree]:

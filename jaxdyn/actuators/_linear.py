@@ -32,9 +32,9 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
 
     `x = (s, sdot, z)`: the coordinate of the actuator, its velocity, and the further states z, which are the state of
     the part and start at zero. M is the force or torque that the actuator exerts, u its input. It drives the joint
-    through a gear, `s = gear q` and `tau = gear M`, or through a mechanism `s = g(q)`, `tau = g'(q) M`. The moving
-    inertia is `-1 / f_2`; it belongs to the robot (`mount`), or with a mechanism to the effort, which then depends on
-    the acceleration.
+    through a gear, `s = gear q` and `tau = gear M`, or through a mechanism `s = g(q)`, `tau = g'(q) M`. The inertia of
+    the actuator is `-1 / f_2`. It is added to the model (`mount`); with a mechanism it is part of the effort, which
+    then depends on the acceleration.
 
     Arguments, all leaves:
 
@@ -44,8 +44,8 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
     * `d`: `(n,)` with d_1 = 0; or a number, the last entry of d, if u acts on the last state alone.
     * `gear`: n, velocity of the actuator per velocity of the joint.
     * `mechanism`: a function g of the joint coordinate that replaces the gear, or a module whose leaves are numbers.
-    * `input_limit`: largest magnitude of u; None for no limit. `saturation_width`, relative to the limit, rounds the
-      corners off.
+    * `input_limit`: largest magnitude of u; None for no limit. `saturation_width`, relative to the limit, smooths the
+      corners.
 
     A direct-current motor with the states (angle, velocity, current):
 
@@ -160,7 +160,7 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
         return Requirement(u[None], z, margins)
 
     def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
-        """Balance of power on the side of the joint: the equations do not say from where the force takes its power.
+        """Balance of power at the joint; the linear equations do not determine the power of the energy source.
 
         The `supply` is the power of all terms of the velocity row, `stored` the rate of the kinetic energy.
         """
@@ -220,7 +220,7 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
 
 
 def _finite(ratio):
-    """The ratio, or a tiny number at a dead centre of the mechanism, where no force reaches the joint."""
+    """The ratio, or a tiny number at a dead centre of the mechanism, where the ratio is zero."""
     return jnp.where(ratio == 0, jnp.finfo(jnp.result_type(ratio)).tiny, ratio)
 
 

@@ -25,7 +25,7 @@ def _number_or_none(x):
 class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
     """A linear actuator without inertia: `tau = c x + e u`, `zdot = C x + f tau + d u`, in joint coordinates.
 
-    `x = (q, v, z)`; z are k states of the part, which start at zero. It is the limit of `LinearActuator` for a
+    `x = (q, v, z)`; z are k states of the part, which start at zero. It is the limit of `LinearActuator` for
     vanishing inertia, in which `f_2` is infinite.
 
     Arguments, all leaves: `joint`, the name of a joint with one velocity coordinate; `c` `(2 + k,)`; `e`; and, with
@@ -99,7 +99,7 @@ class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasure
         return u if self.input_limit is None else saturate(u, self.input_limit, jnp.zeros_like(u))
 
     def requirement(self, motion, rate, state):
-        """With a state, the input is taken to act on it alone, `e = 0`; with more of them it does not follow."""
+        """The input; with one state the input is assumed to act on the state alone, `e = 0`."""
         if self.num_states > 1:
             raise ModelError(
                 f"the inputs of the LinearEffort on joint {self.joint!r} do not follow from position to jerk: it has "
@@ -111,7 +111,7 @@ class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasure
         return Requirement(u[None], z, {} if self.input_limit is None else {"input": self.input_limit - jnp.abs(u)})
 
     def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
-        """Balance of power at the joint: the equations do not say from where the effort takes its power."""
+        """Balance of power at the joint; the linear equations do not determine the power of the energy source."""
         k, index = self.coordinate(model)
         form = self.canonical_form(q[k], v[index], state)
         power = (form.effort + form.effort_gain * self._limit(inputs[0])) * v[index]

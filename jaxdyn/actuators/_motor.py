@@ -44,8 +44,8 @@ class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActu
     u is the voltage, i the current, n the gear ratio, M the torque that the rotor transmits to the gear, v and a are
     velocity and acceleration of the joint and tau is its effort (M. Vukobratovic and V. Potkonjak, "Robot Dynamics", in
     a CRC handbook, 2002, equations 20.62 to 20.69; Spong, Hutchinson and Vidyasagar 2006, section 6.1). The current is
-    a state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66). A `System` moves the robot
-    with the reflected inertia `n^2 J` of the rotor (`mount`).
+    a state with initial value zero; without an inductance it is `(u - C_E n v) / R` (20.66). A `System` simulates the
+    robot with the reflected inertia `n^2 J` of the rotor (`mount`).
 
     **Gear losses.** With the efficiencies eta of the gear, `tau = eta n M` where tau has the direction of v, and
     `tau = n M / reverse_eta` where the joint drives the motor. The direction of the power depends on the torque after
@@ -55,7 +55,7 @@ class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActu
     **Commands.** `input_quantity` is `"voltage"`, `"current"` or `"torque"` (of the joint without losses, N m). In the
     last two cases an ideal current control holds the current, as far as the limits allow, and there is no inductance.
     `voltage_limit` and `current_limit` saturate. With an inductance the current limiter bounds the voltage across the
-    winding, `|u - C_E n v| <= R i_max`. `saturation_width`, relative to the limits, rounds the corners off.
+    winding, `|u - C_E n v| <= R i_max`. `saturation_width`, relative to the limits, smooths the corners.
 
     **Further effects**: `friction` of the rotor (`StribeckFriction`, `LuGreFriction`), `cogging`, and `thermal`, which
     adds temperatures to the state and lets resistance and torque constant depend on them.

@@ -44,13 +44,13 @@ def torque_range(
     """Efforts that a motor can exert at the joint velocity v, from its limits of voltage and current.
 
     At the rotor, `C_M (-u_max - C_E w) / R - B w <= M <= C_M (u_max - C_E w) / R - B w` and `|C_M i| <= C_M i_max`; at
-    the joint `n M`, with the losses of the gear. Above the no-load speed, both limits brake.
+    the joint `n M`, with the losses of the gear. Above the no-load speed, both limits are braking torques.
 
-    Arguments: the `motor`; v, rad/s or m/s, a number or an array; `a`, the acceleration of the joint, which the rotor
-    takes its torque `n J a` from; `temperature` `(nodes,)` for a motor with a thermal model, by default the reference.
+    Arguments: the `motor`; v, rad/s or m/s, a number or an array; `a`, the acceleration of the joint, for the inertial
+    torque `n J a` of the rotor; `temperature` `(nodes,)` for a motor with a thermal model, by default the reference.
 
-    Returns `(low, high)`, N m or N, infinite without limits. Friction with a state counts with its steady value;
-    cogging is left out.
+    Returns `(low, high)`, N m or N, infinite without limits. Friction with a state has its steady-state value;
+    cogging is neglected.
 
     ```python
     import jaxdyn as jd

@@ -61,9 +61,10 @@ class LuGreFriction(AbstractRotorFriction):
         dz/dt = w - sigma_0 |w| z / g(w),    g(w) = F_c + (F_s - F_c) exp(-(w / w_s)^2)
         torque = sigma_0 z + sigma_1 dz/dt
 
-    It sticks without drift, breaks away at F_s and slides at F_c (Canudas de Wit, Olsson, Astrom and Lischinsky 1995,
-    "A new model for control of systems with friction"). The viscous term of the paper is `viscous` of the motor. The
-    state is stiff: its time constant at rest is `sigma_1 / sigma_0`, at the velocity w it is `g / (sigma_0 |w|)`.
+    It models stiction without drift, with break-away torque F_s and kinetic friction F_c (Canudas de Wit, Olsson,
+    Astrom and Lischinsky 1995, "A new model for control of systems with friction"). The viscous term of the paper is
+    `viscous` of the motor. The state is stiff: its time constant is `sigma_1 / sigma_0` at rest and `g / (sigma_0 |w|)`
+    at the velocity w.
     """
 
     #: F_c, N m

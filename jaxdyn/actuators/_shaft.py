@@ -1,4 +1,4 @@
-"""Shafts of motors on another link than the one next to the joint that they drive."""
+"""Shafts of motors that are mounted away from the joint that they drive."""
 
 from jax.typing import ArrayLike
 
@@ -15,10 +15,10 @@ def add_shaft(
     axis: ArrayLike | tuple[float, float, float] = (0.0, 0.0, 1.0),
     inertia: ArrayLike = 0.0,
 ) -> Model:
-    """The model with the shaft of a motor in a bearing on a link, without mass and with an own coordinate.
+    """The model with the massless shaft of a motor in a bearing on a link, with a separate coordinate.
 
     A belt, a chain or a gear train couples the shaft to one or several joints, `theta = A q`, by
-    `jaxdyn.constraints.LinearCoupling`. A motor drives the shaft by its name, `DcMotor(name, ...)`, and brings the
+    `jaxdyn.constraints.LinearCoupling`. A motor drives the shaft by its name, `DcMotor(name, ...)`, and adds the
     inertia of its rotor. The spin of the shaft does not act on the link that carries it (Spong 1987), which is exact
     for motors at a fixed base; `add_rotor` is the rotor as a body.
 

@@ -14,7 +14,7 @@ from jaxdyn._types import Array, Float, PyTree, Scalar
 
 
 class AbstractSpring(eqx.Module):
-    """Contract of a spring: the torque T over the deflection x, with `T = dV/dx`. Its numbers are leaves.
+    """Contract of a spring: the torque T as a function of the deflection x, with `T = dV/dx`. Parameters are leaves.
 
     ```python
     import jax.numpy as jnp
@@ -66,7 +66,7 @@ class LinearSpring(AbstractSpring):
 
 
 class CubicSpring(AbstractSpring):
-    """A hardening spring, `T = c x + c_3 x^3` with `c > 0` and `c_3 >= 0`, as of a harmonic drive.
+    """A hardening spring, `T = c x + c_3 x^3` with `c > 0` and `c_3 >= 0`, a model of harmonic drives.
 
     Tuttle and Seering 1996, "A nonlinear model of a harmonic drive gear transmission".
     """
@@ -155,7 +155,7 @@ class Backlash(eqx.Module):
 
     The teeth deflect by `g(x) = f(x - b) - f(-x - b)`, where `f(u)` is `max(u, 0)` with the parabola
     `(u + w)^2 / 4 w` where `|u| < w`. The spring stores `V(g(x))`. Torque and damping grow continuously from zero
-    where teeth engage, and teeth never pull.
+    at the engagement of the teeth, and are never tensile.
 
     Arguments: `half_width` b and `blend` w, `0 < w <= b`, at the output of the stage, rad or m. Other concrete numbers
     raise `ModelError`.

@@ -25,8 +25,8 @@ class Stage(eqx.Module):
     equations 20.98 and 20.99, which lack a dot each; Spong 1987). A belt or chain over pulleys of radii r_1, r_2
     with strands of stiffness k is a stage with `N = r_2 / r_1` and `c = 2 k r_2^2`.
 
-    Fields are leaves; None is structure. A stage whose two inertias are None, behind the first one, has a shaft
-    without inertia, which is eliminated: its spring and the spring of the preceding stage act in series.
+    Fields are leaves, None is structure. A later stage whose two inertias are None has a shaft without inertia, which
+    is eliminated: its spring and the spring of the preceding stage act in series.
 
     ```python
     from jaxdyn.actuators import Backlash, CubicSpring, Stage

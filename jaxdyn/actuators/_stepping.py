@@ -16,7 +16,7 @@ class SteppingMotor(AbstractJointActuator, AbstractRatedActuator):
         J n a = -K_M sin(p (n q - theta_ref)) - B n v - M,    tau = n M
 
     The rotor follows the field as long as the load stays below the pull-out torque K_M; beyond it, the rotor slips by
-    `2 pi / p`, four full steps of a two-phase motor. Phase currents are taken to be constant. The equilibrium
+    `2 pi / p`, four full steps of a two-phase motor. Phase currents are assumed to be constant. The equilibrium
     `n q = theta_ref` has the stiffness `p K_M` (`stiffness`).
 
     Arguments: `joint`, the name of a joint with one velocity coordinate, and the fields below, all leaves.

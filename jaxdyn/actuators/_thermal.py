@@ -80,12 +80,12 @@ class ThermalModel(eqx.Module):
         return jnp.stack([(copper - inner) / self.winding_capacity, (inner + friction - outer) / self.housing_capacity])
 
     def heat_flow(self, temperature: Float[Array, " nodes"]) -> Float[Array, ""]:
-        """Heat that the motor gives to the ambient air, W."""
+        """Heat flow from the motor to the ambient air, W."""
         outer = self.winding_resistance if self.housing_resistance is None else self.housing_resistance
         return (temperature[-1] - self.ambient) / outer
 
     def steady_state(self, resistance: ArrayLike, current: ArrayLike) -> "SteadyTemperature":
-        """Temperatures to which a constant current, or a fast periodic one of this root mean square, leads.
+        """Equilibrium temperatures at a constant current, or at a fast periodic current of this root mean square.
 
         With the thermal resistance `R_th` of all nodes to the ambient air, `i` the current (A) and `R_a` the electrical
         resistance at the ambient temperature, the winding rises by
@@ -110,12 +110,12 @@ class ThermalModel(eqx.Module):
     def periodic_state(
         self, resistance: ArrayLike, currents: Float[Array, " n"], durations: Float[Array, " n"]
     ) -> "SteadyTemperature":
-        """Temperatures to which an endlessly repeated duty cycle leads, at the start of each of its intervals.
+        """Periodic temperatures of a repeated duty cycle, at the start of each of its intervals.
 
         In an interval of constant current the rises obey a linear equation, so a cycle maps them affinely,
         `x -> E x + f`, and the periodic rise is `(1 - E)^-1 f`: exact for cycles of any length, in one step. With two
         nodes, the winding can have an extremum within an interval; divide long intervals to see it. Friction losses are
-        left out.
+        neglected.
 
         Arguments: `resistance` R_0, ohm, at the reference temperature; `currents` `(n,)`, A; `durations` `(n,)`, s.
 
@@ -155,7 +155,7 @@ class ThermalModel(eqx.Module):
     def time_constants(self, resistance: ArrayLike = 0.0, current: ArrayLike = 0.0) -> Float[Array, " nodes"]:
         """Time constants of the temperatures at a constant current, in increasing order, s; infinite in runaway.
 
-        The growth of the resistance with temperature makes them longer; at zero current they are those of the cooling.
+        They increase with the current, as the resistance grows with temperature; at zero current they describe cooling.
         """
         matrix, _ = self._linear_system(resistance, current)
         # the matrix is similar to a symmetric one, its eigenvalues are real
@@ -175,7 +175,7 @@ class ThermalModel(eqx.Module):
     def current_for_rise(self, resistance: ArrayLike, rise: ArrayLike, time: ArrayLike) -> Float[Array, ""]:
         """The constant current, A, that heats the winding by `rise` (K) within `time` (s) from the ambient temperature.
 
-        By bisection below the current of a resistance that does not grow, and one Newton step, which carries the
+        By bisection, bounded by the current for a constant resistance, and one Newton step, which carries the
         derivatives.
         """
         cold = self.resistance_at_ambient(resistance)

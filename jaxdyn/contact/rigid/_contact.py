@@ -20,9 +20,9 @@ def _as_plane(plane):
 
 
 class Contact(eqx.Module):
-    """A rigid contact: two bodies that touch without overlap, slide, stick, collide and separate.
+    """A rigid contact of two bodies, which do not penetrate: they collide, slide, stick and separate.
 
-    With the gap g and its normal force F, `0 <= g, 0 <= F, g F = 0`; friction and restitution obey their laws.
+    The gap g and the normal force F satisfy the complementarity conditions `0 <= g, 0 <= F, g F = 0`.
 
     Arguments:
 
@@ -48,7 +48,7 @@ class Contact(eqx.Module):
 
     @property
     def dimensions(self) -> tuple[int, ...]:
-        """Numbers of rows of the groups of friction."""
+        """Number of rows of each friction group."""
         if self.friction is None:
             return ()
         rolling, spinning = self.friction.has_rolling_and_spinning
@@ -58,7 +58,7 @@ class Contact(eqx.Module):
 
     @property
     def angular(self) -> tuple[bool, ...]:
-        """Whether the groups of friction concern relative angular velocities."""
+        """Whether the rows of each friction group are relative angular velocities."""
         return (False, *[True] * (len(self.dimensions) - 1)) if self.dimensions else ()
 
     def groups(self, x: Configuration, touch: Touch) -> tuple[FrictionGroup, ...]:
