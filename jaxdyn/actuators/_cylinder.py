@@ -1,24 +1,114 @@
 """Hydraulic and pneumatic servo cylinders."""
 
+import abc
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._numerics import as_float, as_function
+from jaxdyn._numerics import as_float, as_function, optional_float
 from jaxdyn._types import Array, Float, Scalar
-from jaxdyn.actuators._joint_actuator import AbstractJointActuator, PowerFlow
+from jaxdyn.actuators._joint_actuator import PowerFlow
 from jaxdyn.actuators._linear import LinearActuator
-from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
-from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
+from jaxdyn.actuators._vector_state import _AbstractVectorStateActuator
 
 
-def _number_or_none(x):
-    return None if x is None else as_float(x)
+class _AbstractCylinder(_AbstractVectorStateActuator):
+    """A servo valve with a symmetric cylinder, as a linear actuator with the load pressure as a state."""
+
+    piston_area: eqx.AbstractVar[Array]
+    flow_gain: eqx.AbstractVar[Array]
+    flow_pressure: eqx.AbstractVar[Array]
+    mass: eqx.AbstractVar[Array]
+    viscous: eqx.AbstractVar[Array]
+    lever: eqx.AbstractVar[Array]
+    mechanism: eqx.AbstractVar[Callable[[Scalar], Scalar] | None]
+
+    @property
+    @abc.abstractmethod
+    def _stiffness(self) -> Array:
+        """Rate of the load pressure per flow, `4 beta / V`, Pa/m^3."""
+
+    @property
+    def equivalent(self) -> LinearActuator:
+        """The same actuator as matrices."""
+        k = self._stiffness
+        zero, one = jnp.zeros_like(k), jnp.ones_like(k)
+        C = jnp.stack(
+            [
+                jnp.stack([zero, one, zero]),
+                jnp.stack([zero, -self.viscous / self.mass, self.piston_area / self.mass]),
+                jnp.stack([zero, -k * self.piston_area, -k * self.flow_pressure]),
+            ]
+        )
+        options: dict[str, Any] = {"gear": self.lever, "mechanism": self.mechanism, "input_limit": self.input_limit}
+        return LinearActuator(self.joint, C, -1 / self.mass, k * self.flow_gain, **options)
+
+    @property
+    def uses_acceleration(self) -> bool:
+        """Whether there is a mechanism."""
+        return self.mechanism is not None
+
+    @property
+    def joint_inertia(self):
+        """The mass of the piston at the joint, `r^2 m`; None behind a mechanism, where it depends on q."""
+        return self.equivalent.joint_inertia
+
+    def initial(self, model, q, v):
+        return jnp.zeros(1, v.dtype)
+
+    def canonical_form(self, q, v, state):
+        return self.equivalent.canonical_form(q, v, state)
+
+    def act_on_joint(self, t, q, v, motion, state, inputs):
+        return self.equivalent.act_on_joint(t, q, v, motion, state, inputs)
+
+    def requirement(self, motion, rate, state):
+        """The jerk determines the input through the rate of the load pressure."""
+        return self.equivalent.requirement(motion, rate, state)
+
+    def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
+        """Balance of power; `supply` is `k_q u p`, `copper_loss` the heat `k_c p^2` of leaks and valve."""
+        actuator = self.equivalent
+        k, index = self.coordinate(model)
+        position = q[k]
+        form = actuator.canonical_form(position, v[index], state)
+        speed, acceleration = self._piston(position, v[index], a[index])
+        p, u = state[0], actuator.limit_input(inputs[0])
+        leak = self.flow_pressure * p
+        compression = (self.flow_gain * u - leak - self.piston_area * speed) * p  # = p dp/dt / stiffness
+        kinetic = self.mass * acceleration * speed
+        mechanical = (form.effort - form.inertia * a[index]) * v[index]
+        zero = jnp.zeros_like(kinetic)
+        friction = self.viscous * speed**2
+        return PowerFlow(self.flow_gain * u * p, leak * p, zero, friction, zero, compression + kinetic, mechanical)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The opening of the valve and the joint, such as "valve.boom"."""
+        return (f"valve.{self.joint}",)
+
+    @property
+    def measurement_units(self) -> dict[str, str]:
+        """The load pressure, such as "load_pressure.boom"."""
+        return {f"load_pressure.{self.joint}": "Pa"}
+
+    @property
+    def _dtype(self):
+        return self.piston_area.dtype
+
+    def _piston(self, q, v, a):
+        """Velocity and acceleration of the piston."""
+        if self.mechanism is None:
+            return self.lever * v, self.lever * a
+        g: Callable[[Array], Array] = self.mechanism
+        speed = lambda x, w: jax.jvp(g, (x,), (w,))[1]
+        return jax.jvp(speed, (q, v), (v, a))
 
 
-class HydraulicCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
+class HydraulicCylinder(_AbstractCylinder):
     """An electrohydraulic servo valve with a symmetric cylinder, linearised about the middle of the stroke.
 
         m sdd = A p - B sdot - F,    V / (4 beta) dp/dt = k_q u - k_c p - A sdot
@@ -63,71 +153,15 @@ class HydraulicCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMe
     #: g of a mechanism `s = g(q)`, which replaces the lever
     mechanism: Callable[[Scalar], Scalar] | None = eqx.field(converter=as_function, default=None, kw_only=True)
     #: largest magnitude of u; None for no limit
-    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     num_inputs: int = eqx.field(static=True, default=1, init=False)
 
     @property
-    def equivalent(self) -> LinearActuator:
-        """The same actuator as matrices."""
-        return _cylinder(self, 4 * self.bulk_modulus / self.volume)
-
-    @property
-    def uses_acceleration(self) -> bool:
-        """Whether there is a mechanism."""
-        return self.mechanism is not None
-
-    @property
-    def joint_inertia(self):
-        """The mass of the piston at the joint, `r^2 m`; None behind a mechanism, where it depends on q."""
-        return self.equivalent.joint_inertia
-
-    def initial(self, model, q, v):
-        return jnp.zeros(1, v.dtype)
-
-    def canonical_form(self, q, v, state):
-        return self.equivalent.canonical_form(q, v, state)
-
-    def act_on_joint(self, t, q, v, motion, state, inputs):
-        return self.equivalent.act_on_joint(t, q, v, motion, state, inputs)
-
-    def requirement(self, motion, rate, state):
-        """The jerk determines the input through the rate of the load pressure."""
-        return self.equivalent.requirement(motion, rate, state)
-
-    def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
-        """Balance of power; `supply` is `k_q u p`, `copper_loss` the heat `k_c p^2` of leaks and valve."""
-        return _power_flow(self, 4 * self.bulk_modulus / self.volume, model, q, v, a, state, inputs)
-
-    def holds(self, v):
-        return jnp.zeros((), bool)
-
-    @property
-    def input_names(self) -> tuple[str, ...]:
-        """The opening of the valve and the joint, such as "valve.boom"."""
-        return (f"valve.{self.joint}",)
-
-    def input_limits(self):
-        return symmetric_limits(self.input_limit, self.piston_area.dtype)
-
-    def state_limits(self, state):
-        return infinite_limits(state)
-
-    @property
-    def measurement_units(self) -> dict[str, str]:
-        """The load pressure, such as "load_pressure.boom"."""
-        return dict.fromkeys((f"load_pressure.{self.joint}",), "Pa")
-
-    def measurements(self, model, t, q, v, state, inputs):
-        return self.state_measurements(state)
-
-    def state_measurements(self, state):
-        return entries_by_name((f"load_pressure.{self.joint}",), state)
-
-    def replace_measured(self, state, values):
-        return replace_entries((f"load_pressure.{self.joint}",), state, values)
+    def _stiffness(self):
+        return 4 * self.bulk_modulus / self.volume
 
 
-class PneumaticCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
+class PneumaticCylinder(_AbstractCylinder):
     """A pneumatic servo valve with a symmetric cylinder, linearised about the middle of the stroke.
 
         m sdd = A p - B sdot - F,    V / (4 kappa p_0) dp/dt = k_q u - k_c p - A sdot
@@ -172,107 +206,9 @@ class PneumaticCylinder(AbstractJointActuator, AbstractRatedActuator, AbstractMe
     #: g of a mechanism `s = g(q)`, which replaces the lever
     mechanism: Callable[[Scalar], Scalar] | None = eqx.field(converter=as_function, default=None, kw_only=True)
     #: largest magnitude of u; None for no limit
-    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     num_inputs: int = eqx.field(static=True, default=1, init=False)
-
-    @property
-    def equivalent(self) -> LinearActuator:
-        """The same actuator as matrices."""
-        return _cylinder(self, self._stiffness)
-
-    @property
-    def uses_acceleration(self) -> bool:
-        """Whether there is a mechanism."""
-        return self.mechanism is not None
-
-    @property
-    def joint_inertia(self):
-        """The mass of the piston at the joint, `r^2 m`; None behind a mechanism, where it depends on q."""
-        return self.equivalent.joint_inertia
-
-    def initial(self, model, q, v):
-        return jnp.zeros(1, v.dtype)
-
-    def canonical_form(self, q, v, state):
-        return self.equivalent.canonical_form(q, v, state)
-
-    def act_on_joint(self, t, q, v, motion, state, inputs):
-        return self.equivalent.act_on_joint(t, q, v, motion, state, inputs)
-
-    def requirement(self, motion, rate, state):
-        """The jerk determines the input through the rate of the load pressure."""
-        return self.equivalent.requirement(motion, rate, state)
-
-    def power_flow(self, model, t, q, v, a, state, inputs, input_rates=None):
-        """Balance of power; `supply` is `k_q u p`, `copper_loss` the heat `k_c p^2` of leaks and valve."""
-        return _power_flow(self, self._stiffness, model, q, v, a, state, inputs)
-
-    def holds(self, v):
-        return jnp.zeros((), bool)
-
-    @property
-    def input_names(self) -> tuple[str, ...]:
-        """The opening of the valve and the joint, such as "valve.boom"."""
-        return (f"valve.{self.joint}",)
-
-    def input_limits(self):
-        return symmetric_limits(self.input_limit, self.piston_area.dtype)
-
-    def state_limits(self, state):
-        return infinite_limits(state)
-
-    @property
-    def measurement_units(self) -> dict[str, str]:
-        """The load pressure, such as "load_pressure.boom"."""
-        return dict.fromkeys((f"load_pressure.{self.joint}",), "Pa")
-
-    def measurements(self, model, t, q, v, state, inputs):
-        return self.state_measurements(state)
-
-    def state_measurements(self, state):
-        return entries_by_name((f"load_pressure.{self.joint}",), state)
-
-    def replace_measured(self, state, values):
-        return replace_entries((f"load_pressure.{self.joint}",), state, values)
 
     @property
     def _stiffness(self):
         return 4 * self.polytropic_exponent * self.pressure / self.volume
-
-
-def _cylinder(c: HydraulicCylinder | PneumaticCylinder, stiffness) -> LinearActuator:
-    """The matrices of a cylinder whose pressure grows by `stiffness` Pa per m^3."""
-    zero, one = jnp.zeros_like(stiffness), jnp.ones_like(stiffness)
-    C = jnp.stack(
-        [
-            jnp.stack([zero, one, zero]),
-            jnp.stack([zero, -c.viscous / c.mass, c.piston_area / c.mass]),
-            jnp.stack([zero, -stiffness * c.piston_area, -stiffness * c.flow_pressure]),
-        ]
-    )
-    d = stiffness * c.flow_gain
-    return LinearActuator(c.joint, C, -1 / c.mass, d, gear=c.lever, mechanism=c.mechanism, input_limit=c.input_limit)
-
-
-def _power_flow(c: HydraulicCylinder | PneumaticCylinder, stiffness, model, q, v, a, state, inputs) -> PowerFlow:
-    actuator = c.equivalent
-    k, index = c.coordinate(model)
-    position = q[k]
-    form = actuator.canonical_form(position, v[index], state)
-    speed, acceleration = _piston(c, position, v[index], a[index])
-    p, u = state[0], actuator.limit_input(inputs[0])
-    leak = c.flow_pressure * p
-    compression = (c.flow_gain * u - leak - c.piston_area * speed) * p  # = p dp/dt / stiffness
-    kinetic = c.mass * acceleration * speed
-    mechanical = (form.effort - form.inertia * a[index]) * v[index]
-    zero = jnp.zeros_like(kinetic)
-    return PowerFlow(c.flow_gain * u * p, leak * p, zero, c.viscous * speed**2, zero, compression + kinetic, mechanical)
-
-
-def _piston(c: HydraulicCylinder | PneumaticCylinder, q, v, a):
-    """Velocity and acceleration of the piston."""
-    if c.mechanism is None:
-        return c.lever * v, c.lever * a
-    g: Callable[[Array], Array] = c.mechanism
-    speed = lambda x, w: jax.jvp(g, (x,), (w,))[1]
-    return jax.jvp(speed, (q, v), (v, a))

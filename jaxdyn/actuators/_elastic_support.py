@@ -9,16 +9,12 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, ShapeError, check_shape, describe
-from jaxdyn._numerics import as_float, is_concrete
+from jaxdyn._numerics import as_float, is_concrete, optional_float
 from jaxdyn._types import Array, Config, Float, Scalar
 from jaxdyn.dynamics import AbstractPart, Action, gravity_forces
 from jaxdyn.joints import AbstractJoint, Free
 from jaxdyn.model import Model, ModelBuilder, attach, to_builder
 from jaxdyn.spatial import Inertia, Pose
-
-
-def _configuration_or_none(x):
-    return None if x is None else as_float(x)
 
 
 class ElasticSupport(AbstractPart):
@@ -40,7 +36,7 @@ class ElasticSupport(AbstractPart):
     #: configuration of the free joint at rest
     rest: Float[Array, "*batch 7"] = eqx.field(converter=as_float)
     #: configuration of the robot with whose weight the rest pose is the equilibrium
-    equilibrium: Float[Array, "*batch nq"] | None = eqx.field(converter=_configuration_or_none, default=None)
+    equilibrium: Float[Array, "*batch nq"] | None = eqx.field(converter=optional_float, default=None)
 
     def preload(self, model: Model) -> Float[Array, "6"]:
         """The wrench w_0 of the spring at the rest pose, (moment, force) in child axes."""

@@ -9,25 +9,19 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, ShapeError
-from jaxdyn._numerics import as_float, as_function, is_concrete
+from jaxdyn._numerics import as_float, as_function, is_concrete, optional_float
 from jaxdyn._types import Array, Float, Scalar
 from jaxdyn.actuators._gear import saturate
 from jaxdyn.actuators._joint_actuator import (
-    AbstractJointActuator,
     CanonicalForm,
     PowerFlow,
     Requirement,
     inputs_of_form,
 )
-from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
-from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
+from jaxdyn.actuators._vector_state import _AbstractVectorStateActuator
 
 
-def _number_or_none(x):
-    return None if x is None else as_float(x)
-
-
-class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
+class LinearActuator(_AbstractVectorStateActuator):
     """An actuator with the equations `xdot = C x + f M + d u`, in its own coordinates (20.64, 20.74).
 
     `x = (s, sdot, z)`: the coordinate of the actuator, its velocity, and the further states z, which are the state of
@@ -69,7 +63,7 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
     d: Float[Array, "*batch n"] | Float[Array, "*batch"] = eqx.field(converter=as_float)
     gear: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.0, kw_only=True)
     mechanism: Callable[[Scalar], Scalar] | None = eqx.field(converter=as_function, default=None, kw_only=True)
-    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     saturation_width: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
     num_inputs: int = eqx.field(static=True, default=1, init=False)
     #: whether M acts on further states than the velocity; static, because f may have an axis of a batch
@@ -91,7 +85,7 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
     ):
         self.joint, self.C, self.f, self.d, self.gear = joint, as_float(C), as_float(f), as_float(d), as_float(gear)
         self.mechanism = as_function(mechanism)
-        self.input_limit = _number_or_none(input_limit)
+        self.input_limit = optional_float(input_limit)
         self.saturation_width = as_float(saturation_width)
         self.num_inputs = 1
         self.couples_effort = self.f.ndim > 0
@@ -173,38 +167,20 @@ class LinearActuator(AbstractJointActuator, AbstractRatedActuator, AbstractMeasu
         zero = jnp.zeros_like(stored)
         return PowerFlow(stored + tau * joint_v, zero, zero, zero, zero, stored, tau * joint_v)
 
-    def holds(self, v):
-        return jnp.zeros((), bool)
-
     @property
     def input_names(self) -> tuple[str, ...]:
         """The input and the joint, such as "input.elbow"."""
         return (f"input.{self.joint}",)
 
-    def input_limits(self):
-        return symmetric_limits(self.input_limit, self.C.dtype)
-
-    def state_limits(self, state):
-        return infinite_limits(state)
-
     @property
     def measurement_units(self) -> dict[str, str]:
         """The states, such as "state.elbow", or "state.elbow.0" if there are several."""
-        return dict.fromkeys(self._state_names, "")
-
-    def measurements(self, model, t, q, v, state, inputs):
-        return self.state_measurements(state)
-
-    def state_measurements(self, state):
-        return entries_by_name(self._state_names, state)
-
-    def replace_measured(self, state, values):
-        return replace_entries(self._state_names, state, values)
+        num = self.C.shape[-1] - 2
+        return {f"state.{self.joint}" + (f".{k}" if num > 1 else ""): "" for k in range(num)}
 
     @property
-    def _state_names(self) -> tuple[str, ...]:
-        num = self.C.shape[-1] - 2
-        return tuple(f"state.{self.joint}" + (f".{k}" if num > 1 else "") for k in range(num))
+    def _dtype(self):
+        return self.C.dtype
 
     @property
     def _inertia(self) -> Array:

@@ -4,25 +4,19 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError, ShapeError
-from jaxdyn._numerics import as_float
+from jaxdyn._numerics import as_float, optional_float
 from jaxdyn._types import Array, Float
 from jaxdyn.actuators._gear import saturate
 from jaxdyn.actuators._joint_actuator import (
-    AbstractJointActuator,
     CanonicalForm,
     PowerFlow,
     Requirement,
     inputs_of_form,
 )
-from jaxdyn.actuators._vector_state import entries_by_name, infinite_limits, replace_entries, symmetric_limits
-from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
+from jaxdyn.actuators._vector_state import _AbstractVectorStateActuator
 
 
-def _number_or_none(x):
-    return None if x is None else as_float(x)
-
-
-class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
+class LinearEffort(_AbstractVectorStateActuator):
     """A linear actuator without inertia: `tau = c x + e u`, `zdot = C x + f tau + d u`, in joint coordinates.
 
     `x = (q, v, z)`; z are k states of the part, which start at zero. It is the limit of `LinearActuator` for
@@ -46,10 +40,10 @@ class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasure
     joint: str = eqx.field(static=True)
     c: Float[Array, "*batch n"] = eqx.field(converter=as_float)
     e: Float[Array, "*batch"] = eqx.field(converter=as_float)
-    C: Float[Array, "*batch k n"] | None = eqx.field(converter=_number_or_none, default=None)
-    f: Float[Array, "*batch k"] | None = eqx.field(converter=_number_or_none, default=None)
-    d: Float[Array, "*batch k"] | None = eqx.field(converter=_number_or_none, default=None)
-    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    C: Float[Array, "*batch k n"] | None = eqx.field(converter=optional_float, default=None)
+    f: Float[Array, "*batch k"] | None = eqx.field(converter=optional_float, default=None)
+    d: Float[Array, "*batch k"] | None = eqx.field(converter=optional_float, default=None)
+    input_limit: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     num_inputs: int = eqx.field(static=True, default=1, init=False)
     uses_acceleration: bool = eqx.field(static=True, default=False, init=False)
 
@@ -118,35 +112,17 @@ class LinearEffort(AbstractJointActuator, AbstractRatedActuator, AbstractMeasure
         zero = jnp.zeros_like(power)
         return PowerFlow(power, zero, zero, zero, zero, zero, power)
 
-    def holds(self, v):
-        return jnp.zeros((), bool)
-
     @property
     def input_names(self) -> tuple[str, ...]:
         """The input and the joint, such as "input.elbow"."""
         return (f"input.{self.joint}",)
 
-    def input_limits(self):
-        return symmetric_limits(self.input_limit, self.c.dtype)
-
-    def state_limits(self, state):
-        return infinite_limits(state)
-
     @property
     def measurement_units(self) -> dict[str, str]:
         """The states, such as "state.elbow", or "state.elbow.0" if there are several."""
-        return dict.fromkeys(self._state_names, "")
-
-    def measurements(self, model, t, q, v, state, inputs):
-        return self.state_measurements(state)
-
-    def state_measurements(self, state):
-        return entries_by_name(self._state_names, state)
-
-    def replace_measured(self, state, values):
-        return replace_entries(self._state_names, state, values)
+        num = self.num_states
+        return {f"state.{self.joint}" + (f".{k}" if num > 1 else ""): "" for k in range(num)}
 
     @property
-    def _state_names(self) -> tuple[str, ...]:
-        num = self.num_states
-        return tuple(f"state.{self.joint}" + (f".{k}" if num > 1 else "") for k in range(num))
+    def _dtype(self):
+        return self.c.dtype

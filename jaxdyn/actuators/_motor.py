@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
-from jaxdyn._numerics import as_float, as_function
+from jaxdyn._numerics import as_float, as_function, optional_float
 from jaxdyn._types import Array, Bool, Config, Float, PyTree, Scalar, Velocity
 from jaxdyn.actuators._gear import is_self_locking, saturate
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator
@@ -30,10 +30,6 @@ from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
 from jaxdyn.actuators._thermal import ThermalModel
 from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 from jaxdyn.model import Model
-
-
-def _number_or_none(x):
-    return None if x is None else as_float(x)
 
 
 class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActuator):
@@ -86,25 +82,25 @@ class DcMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMeasuredActu
     #: R, ohm
     resistance: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
     #: L, H; None neglects it
-    inductance: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    inductance: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: n, turns of the motor per turn of the joint; negative if they turn in opposite directions
     gear: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.0, kw_only=True)
     #: J, of the rotor about its axis, kg m^2
     rotor_inertia: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
     #: back-EMF constant C_E, V s/rad; None takes `constant`, which holds without further losses
-    back_emf: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    back_emf: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: viscous friction B of the rotor bearings, N m s/rad at the motor
     viscous: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
     #: efficiency of the gear where the motor drives the joint; None for no losses
-    efficiency: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    efficiency: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: efficiency of the gear where the joint drives the motor; None for no losses
-    reverse_efficiency: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    reverse_efficiency: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: joint velocity over which the gear losses change direction, rad/s or m/s
     width: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.01, kw_only=True)
     #: largest voltage of the amplifier, V; None for no limit
-    voltage_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    voltage_limit: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: largest current, A; None for no limit
-    current_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    current_limit: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: width of the transition to saturation, relative to the limits; zero for a sharp corner
     saturation_width: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
     #: friction of the rotor besides `viscous`

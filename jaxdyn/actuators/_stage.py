@@ -6,14 +6,10 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax.numpy as jnp
 
-from jaxdyn._numerics import as_float
+from jaxdyn._numerics import as_float, optional_float
 from jaxdyn._types import Array, Float, Scalar
 from jaxdyn.actuators._hysteresis import BoucWen
 from jaxdyn.actuators._springs import AbstractSpring, Backlash, LinearSpring, as_spring, number_or_spring
-
-
-def _number_or_none(x):
-    return None if x is None else as_float(x)
 
 
 class Stage(eqx.Module):
@@ -41,11 +37,11 @@ class Stage(eqx.Module):
     #: c at the output, N m/rad or N/m: a number, or a spring law
     stiffness: Float[Array, "*batch"] | AbstractSpring = eqx.field(converter=number_or_spring)
     #: d at the output, N m s/rad or N s/m
-    damping: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None)
+    damping: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None)
     #: I', of the input shaft with its gear and, unless an actuator brings it, the rotor, kg m^2
-    input_inertia: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None)
+    input_inertia: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None)
     #: I'', of the output gear before the spring, kg m^2 or kg
-    output_inertia: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None)
+    output_inertia: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None)
     #: gap between the gears
     backlash: Backlash | None = None
     #: hysteretic torque in parallel with the spring

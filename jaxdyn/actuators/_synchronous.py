@@ -6,18 +6,13 @@ from typing import Literal
 import equinox as eqx
 from jax.typing import ArrayLike
 
-from jaxdyn._numerics import as_float, as_function
+from jaxdyn._numerics import as_float, as_function, optional_float
 from jaxdyn._types import Array, Config, Float, Scalar, Velocity
 from jaxdyn.actuators._joint_actuator import AbstractJointActuator
 from jaxdyn.actuators._motor import DcMotor
 from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
 from jaxdyn.actuators._thermal import ThermalModel
 from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
-
-
-def _number_or_none(x):
-    return None if x is None else as_float(x)
-
 
 #: fields that have the same meaning in both motors
 _SHARED = (
@@ -63,7 +58,7 @@ class SynchronousMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMea
     #: R of one phase, ohm
     resistance: Float[Array, "*batch"] = eqx.field(converter=as_float, kw_only=True)
     #: L_q, H; None neglects it
-    inductance: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    inductance: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: n, turns of the motor per turn of the joint
     gear: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1.0, kw_only=True)
     #: J, kg m^2
@@ -71,14 +66,14 @@ class SynchronousMotor(AbstractJointActuator, AbstractRatedActuator, AbstractMea
     #: B, N m s/rad at the motor
     viscous: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
     #: efficiencies of the gear in both directions of power, as in `DcMotor`; None for no losses
-    efficiency: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
-    reverse_efficiency: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    efficiency: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
+    reverse_efficiency: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: joint velocity over which the gear losses change direction, rad/s or m/s
     width: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.01, kw_only=True)
     #: largest amplitude of the voltage, V; None for no limit
-    voltage_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    voltage_limit: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: largest amplitude of the current, A; None for no limit
-    current_limit: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    current_limit: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     #: width of the transition to saturation, relative to the limits; zero for a sharp corner
     saturation_width: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0, kw_only=True)
     #: friction of the rotor besides `viscous`

@@ -7,12 +7,8 @@ from jax.scipy.linalg import expm
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, ShapeError
-from jaxdyn._numerics import as_float
+from jaxdyn._numerics import as_float, optional_float
 from jaxdyn._types import Array, Bool, Float
-
-
-def _number_or_none(x):
-    return None if x is None else as_float(x)
 
 
 class ThermalModel(eqx.Module):
@@ -33,9 +29,9 @@ class ThermalModel(eqx.Module):
     #: R_wh, thermal resistance from the winding to the housing, or to the ambient air with one node, K/W
     winding_resistance: Float[Array, "*batch"] = eqx.field(converter=as_float)
     #: C_h, heat capacity of the housing, J/K; None for one node
-    housing_capacity: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None)
+    housing_capacity: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None)
     #: R_ha, thermal resistance from the housing to the ambient air, K/W; None for one node
-    housing_resistance: Float[Array, "*batch"] | None = eqx.field(converter=_number_or_none, default=None)
+    housing_resistance: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None)
     #: T_a, ambient temperature, degrees Celsius (or any scale with steps of 1 K)
     ambient: Float[Array, "*batch"] = eqx.field(converter=as_float, default=25.0)
     #: T_0, the temperature at which the motor's resistance and torque constant are given

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from jaxdyn._numerics import as_float, as_function
+from jaxdyn._numerics import as_float, as_function, optional_float
 from jaxdyn._types import Array, Config, Float, Scalar
 from jaxdyn.contact.compliant import GapCoordinate, gap_coordinate
 from jaxdyn.contact.contract import AbstractGap
@@ -14,14 +14,6 @@ from jaxdyn.contact.environment._dynamics import Environment
 from jaxdyn.dynamics import AbstractPart, Action, bias_forces, mass_matrix, passive_forces
 from jaxdyn.kinematics import difference
 from jaxdyn.model import Model
-
-
-def _as_optional_float(x):
-    return None if x is None else as_float(x)
-
-
-def _as_optional_function(f):
-    return None if f is None else as_function(f)
 
 
 class PenetrationState(NamedTuple):
@@ -85,10 +77,10 @@ class EnvironmentForceControl(AbstractPart):
     desired: Callable[[Scalar], Scalar] = eqx.field(converter=as_function)
     kp: Float[Array, "*batch"] = eqx.field(converter=as_float)
     kd: Float[Array, "*batch"] = eqx.field(converter=as_float)
-    posture: Config | None = eqx.field(converter=_as_optional_float, default=None)
+    posture: Config | None = eqx.field(converter=optional_float, default=None)
     posture_kp: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0)
     posture_kd: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0)
-    measured: Callable[..., Scalar] | None = eqx.field(converter=_as_optional_function, default=None)
+    measured: Callable[..., Scalar] | None = eqx.field(converter=as_function, default=None)
     passive: bool = eqx.field(static=True, default=True)
 
     def initial(self, model, q, v):

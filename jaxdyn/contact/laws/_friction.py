@@ -9,7 +9,7 @@ from jax import core
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
-from jaxdyn._numerics import as_float, safe_norm
+from jaxdyn._numerics import as_float, optional_float, tangent_basis
 from jaxdyn._types import Array, Float
 
 
@@ -47,11 +47,11 @@ class Coulomb(eqx.Module):
     """
 
     mu: Float[Array, ""] = eqx.field(converter=as_float)
-    kinetic: Float[Array, ""] | None = eqx.field(converter=lambda x: None if x is None else as_float(x), default=None)
-    ratio: Float[Array, ""] | None = eqx.field(converter=lambda x: None if x is None else as_float(x), default=None)
+    kinetic: Float[Array, ""] | None = eqx.field(converter=optional_float, default=None)
+    ratio: Float[Array, ""] | None = eqx.field(converter=optional_float, default=None)
     direction: Float[Array, "3"] = eqx.field(converter=as_float, default=(1.0, 0.0, 0.0))
-    rolling: Float[Array, ""] | None = eqx.field(converter=lambda x: None if x is None else as_float(x), default=None)
-    spinning: Float[Array, ""] | None = eqx.field(converter=lambda x: None if x is None else as_float(x), default=None)
+    rolling: Float[Array, ""] | None = eqx.field(converter=optional_float, default=None)
+    spinning: Float[Array, ""] | None = eqx.field(converter=optional_float, default=None)
 
     def __check_init__(self):
         for name in ("mu", "kinetic", "ratio", "rolling", "spinning"):
@@ -70,7 +70,7 @@ class Coulomb(eqx.Module):
         `rotation` `(3, 3)` has the axes of the second body.
         """
         if plane is None:
-            tangents = _tangents(normal, None if self.ratio is None else rotation @ self.direction)
+            tangents = tangent_basis(normal, None if self.ratio is None else rotation @ self.direction)
             axes = tangents
             if self.ratio is not None:
                 tangents = tangents * jnp.stack([jnp.ones_like(self.ratio), self.ratio])[:, None].astype(normal.dtype)
@@ -91,17 +91,6 @@ class Coulomb(eqx.Module):
                 sticking.append(x)
                 sliding.append(x)
         return sticking, sliding
-
-
-def _tangents(normal, direction: Array | None):
-    """Two unit vectors across the normal, the first one along `direction` if it is given."""
-    if direction is None:
-        x, y = jnp.eye(3, dtype=normal.dtype)[:2]
-        direction = jnp.where(jnp.abs(normal[0]) < 0.9, x, y)
-    first = direction.astype(normal.dtype)
-    first = first - (first @ normal) * normal
-    first = first / jnp.maximum(safe_norm(first), jnp.finfo(normal.dtype).tiny)
-    return jnp.stack([first, jnp.cross(normal, first)])
 
 
 def as_friction(friction: Coulomb | ArrayLike | None) -> Coulomb | None:

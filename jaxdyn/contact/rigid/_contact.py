@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxdyn._numerics import as_float
+from jaxdyn._numerics import optional_float
 from jaxdyn._types import Array, Float
 from jaxdyn.constraints.contract import Configuration, KinematicState
 from jaxdyn.contact.contract import AbstractGap, Touch, relative_velocity
@@ -13,10 +13,6 @@ from jaxdyn.contact.laws import AbstractRestitution, Coulomb, FrictionGroup, New
 
 def _as_restitution(law: AbstractRestitution | ArrayLike) -> AbstractRestitution:
     return law if isinstance(law, AbstractRestitution) else Newton(law)
-
-
-def _as_plane(plane):
-    return None if plane is None else as_float(plane)
 
 
 class Contact(eqx.Module):
@@ -44,7 +40,7 @@ class Contact(eqx.Module):
     gap: AbstractGap
     friction: Coulomb | None = eqx.field(converter=as_friction, default=None)
     restitution: AbstractRestitution = eqx.field(converter=_as_restitution, default=0.0)
-    plane: Float[Array, "3"] | None = eqx.field(converter=_as_plane, default=None)
+    plane: Float[Array, "3"] | None = eqx.field(converter=optional_float, default=None)
 
     @property
     def dimensions(self) -> tuple[int, ...]:

@@ -16,11 +16,11 @@ from jaxdyn.constraints.contract import AbstractConstraint
 from jaxdyn.constraints.evaluation import (
     KKT,
     acceleration_bias,
-    as_constraints,
     constraint_residuals,
     constraint_wrenches,
     holonomic_rows,
     linearise_constraints,
+    optional_constraints,
 )
 from jaxdyn.constraints.types import described_constraints
 from jaxdyn.contact.rigid._contact import Contact
@@ -65,10 +65,6 @@ def _as_contacts(contacts: Contact | Sequence[Contact]) -> tuple[Contact, ...]:
     if duplicates:
         raise ModelError(f"contacts share the names {duplicates}; give each contact a unique name")
     return out
-
-
-def _as_optional_constraints(constraints):
-    return None if constraints is None else as_constraints(constraints)
 
 
 class ContactState(eqx.Module):
@@ -119,7 +115,7 @@ class ContactMotion(AbstractModalMotion):
     projects: bool = eqx.field(static=True, default=True, init=False)
     adds_constraints: bool = eqx.field(static=True, default=True, init=False)
     contacts: tuple[Contact, ...] = eqx.field(converter=_as_contacts)
-    constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=_as_optional_constraints, default=None)
+    constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=optional_constraints, default=None)
     impacts: AbstractImpactSequence = AllAtOnce()
     rest_speed: Float[Array, ""] = eqx.field(converter=as_float, default=1e-3)
     tolerance: ArrayLike | None = None
