@@ -14,6 +14,8 @@ import pytest
 from tests._public_names import public_names
 
 DEFAULT_TIER = "not slow and not exhaustive"
+#: called by tests in processes of their own, which do not report
+IN_OTHER_PROCESSES = {"jaxdyn.distributed.initialize"}
 #: options that select some of the tests
 SELECTIONS = ("keyword", "part", "lf", "deselect", "ignore", "ignore_glob", "collectonly")
 #: name by which the code of a recorder finds it, in the globals of the function that it replaces
@@ -53,7 +55,7 @@ class CallRecorder:
 def public_functions() -> dict[str, FunctionType]:
     """The public functions, without their decorators, each under one name."""
     out = {}
-    for name in sorted(public_names()):
+    for name in sorted(public_names() - IN_OTHER_PROCESSES):
         module, _, attribute = name.rpartition(".")
         value = inspect.unwrap(getattr(importlib.import_module(module), attribute))
         if isinstance(value, FunctionType):
