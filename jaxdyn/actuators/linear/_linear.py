@@ -11,14 +11,14 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn._numerics import as_float, as_function, is_concrete, optional_float
 from jaxdyn._types import Array, Float, Scalar
-from jaxdyn.actuators._gear import saturate
-from jaxdyn.actuators._joint_actuator import (
+from jaxdyn.actuators.contract import (
     CanonicalForm,
     PowerFlow,
     Requirement,
     inputs_of_form,
+    saturate,
 )
-from jaxdyn.actuators._vector_state import _AbstractVectorStateActuator
+from jaxdyn.actuators.linear._vector_state import _AbstractVectorStateActuator
 
 
 class LinearActuator(_AbstractVectorStateActuator):

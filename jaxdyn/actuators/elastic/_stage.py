@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from jaxdyn._numerics import as_float, optional_float
 from jaxdyn._types import Array, Float, Scalar
-from jaxdyn.actuators._hysteresis import BoucWen
-from jaxdyn.actuators._springs import AbstractSpring, Backlash, LinearSpring, as_spring, number_or_spring
+from jaxdyn.actuators.elastic._hysteresis import BoucWen
+from jaxdyn.actuators.elastic._springs import AbstractSpring, Backlash, LinearSpring, as_spring, number_or_spring
 
 
 class Stage(eqx.Module):

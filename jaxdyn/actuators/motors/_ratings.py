@@ -6,9 +6,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxdyn._types import Array
-from jaxdyn.actuators._motor import DcMotor
-from jaxdyn.actuators._motor_equations import gear_factor
-from jaxdyn.actuators._synchronous import SynchronousMotor
+from jaxdyn.actuators.motors._motor import DcMotor
+from jaxdyn.actuators.motors._motor_equations import gear_factor
+from jaxdyn.actuators.motors._synchronous import SynchronousMotor
 
 
 class TorqueRange(NamedTuple):

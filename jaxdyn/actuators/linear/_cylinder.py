@@ -10,9 +10,9 @@ import jax.numpy as jnp
 
 from jaxdyn._numerics import as_float, as_function, optional_float
 from jaxdyn._types import Array, Float, Scalar
-from jaxdyn.actuators._joint_actuator import PowerFlow
-from jaxdyn.actuators._linear import LinearActuator
-from jaxdyn.actuators._vector_state import _AbstractVectorStateActuator
+from jaxdyn.actuators.contract import PowerFlow
+from jaxdyn.actuators.linear._linear import LinearActuator
+from jaxdyn.actuators.linear._vector_state import _AbstractVectorStateActuator
 
 
 class _AbstractCylinder(_AbstractVectorStateActuator):

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Bool, Float, PyTree
-from jaxdyn.actuators._gear import add_armature, velocity_index
+from jaxdyn.actuators.contract._gear import add_armature, velocity_index
 from jaxdyn.dynamics import AbstractActuator, Action
 from jaxdyn.model import Model
 

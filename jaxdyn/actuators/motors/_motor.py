@@ -11,23 +11,22 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_float, as_function, optional_float
 from jaxdyn._types import Array, Bool, Config, Float, PyTree, Scalar, Velocity
-from jaxdyn.actuators._gear import is_self_locking, saturate
-from jaxdyn.actuators._joint_actuator import AbstractJointActuator
-from jaxdyn.actuators._motor_equations import (
+from jaxdyn.actuators.contract import AbstractJointActuator, is_self_locking, saturate
+from jaxdyn.actuators.motors._motor_equations import (
     canonical_form_of_motor,
     gear_factor,
     power_flow_of_motor,
     requirement_of_motor,
 )
-from jaxdyn.actuators._motor_measurements import (
+from jaxdyn.actuators.motors._motor_measurements import (
     measurement_units_of_motor,
     measurements_of_motor,
     replace_measured_of_motor,
     state_measurements_of_motor,
 )
-from jaxdyn.actuators._motor_state import MotorFlow, MotorState
-from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
-from jaxdyn.actuators._thermal import ThermalModel
+from jaxdyn.actuators.motors._motor_state import MotorFlow, MotorState
+from jaxdyn.actuators.motors._rotor_friction import AbstractRotorFriction, Cogging
+from jaxdyn.actuators.motors._thermal import ThermalModel
 from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 from jaxdyn.model import Model
 

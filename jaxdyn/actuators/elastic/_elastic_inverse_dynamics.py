@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Float
-from jaxdyn.actuators._stage import Stage
-from jaxdyn.actuators._transmission_springs import TransmissionSprings
+from jaxdyn.actuators.elastic._stage import Stage
+from jaxdyn.actuators.elastic._transmission_springs import TransmissionSprings
 from jaxdyn.dynamics import passive_forces, rnea
 from jaxdyn.joints import has_vector_rate
 from jaxdyn.model import Model

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Config, Float, Scalar
-from jaxdyn.actuators._springs import AbstractSpring, as_spring, number_or_spring
+from jaxdyn.actuators.elastic._springs import AbstractSpring, as_spring, number_or_spring
 from jaxdyn.dynamics import AbstractPart, Action
 from jaxdyn.model import Model
 

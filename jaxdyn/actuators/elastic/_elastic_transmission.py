@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxdyn._errors import ModelError, check_instance
 from jaxdyn._numerics import is_concrete
-from jaxdyn.actuators._stage import Stage, equivalent_stages
-from jaxdyn.actuators._transmission_springs import TransmissionSprings
+from jaxdyn.actuators.elastic._stage import Stage, equivalent_stages
+from jaxdyn.actuators.elastic._transmission_springs import TransmissionSprings
 from jaxdyn.joints import Revolute
 from jaxdyn.model import Model, Note, to_builder
 from jaxdyn.spatial import Inertia

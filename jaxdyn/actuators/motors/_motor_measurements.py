@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
-from jaxdyn.actuators._motor_state import MotorFlow, MotorState
+from jaxdyn.actuators.motors._motor_state import MotorFlow, MotorState
 
 if TYPE_CHECKING:
-    from jaxdyn.actuators._motor import DcMotor
+    from jaxdyn.actuators.motors._motor import DcMotor
 
 _NODES = ("temperature", "housing_temperature")
 

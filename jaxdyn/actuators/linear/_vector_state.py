@@ -1,4 +1,4 @@
-"""Names, limits and measurements of actuators with one input, whose state is one vector."""
+"""Actuators with one input, whose state is one vector of measurements."""
 
 import abc
 from collections.abc import Mapping, Sequence
@@ -7,22 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
-from jaxdyn.actuators._joint_actuator import AbstractJointActuator
+from jaxdyn.actuators.contract import AbstractJointActuator, infinite_limits, symmetric_limits
 from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
-
-
-def symmetric_limits(limit: Array | None, dtype) -> tuple[Float[Array, " 1"], Float[Array, " 1"]]:
-    """Lower and upper limit of one input, infinite without a limit."""
-    upper = jnp.full(1, jnp.inf if limit is None else limit, dtype)
-    return -upper, upper
-
-
-def infinite_limits(state: Array | None) -> tuple[Array | None, Array | None]:
-    """Infinite limits of a state."""
-    if state is None:
-        return None, None
-    upper = jnp.full_like(state, jnp.inf)
-    return -upper, upper
 
 
 def entries_by_name(names: Sequence[str], state: Array | None) -> dict[str, Float[Array, ""]]:

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Config, Float, Scalar, Velocity
-from jaxdyn.actuators._stage import Stage, equivalent_stages, total_ratio
+from jaxdyn.actuators.elastic._stage import Stage, equivalent_stages, total_ratio
 from jaxdyn.dynamics import AbstractActuator, Action
 from jaxdyn.model import Model
 

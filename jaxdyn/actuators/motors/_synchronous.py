@@ -8,10 +8,10 @@ from jax.typing import ArrayLike
 
 from jaxdyn._numerics import as_float, as_function, optional_float
 from jaxdyn._types import Array, Config, Float, Scalar, Velocity
-from jaxdyn.actuators._joint_actuator import AbstractJointActuator
-from jaxdyn.actuators._motor import DcMotor
-from jaxdyn.actuators._rotor_friction import AbstractRotorFriction, Cogging
-from jaxdyn.actuators._thermal import ThermalModel
+from jaxdyn.actuators.contract import AbstractJointActuator
+from jaxdyn.actuators.motors._motor import DcMotor
+from jaxdyn.actuators.motors._rotor_friction import AbstractRotorFriction, Cogging
+from jaxdyn.actuators.motors._thermal import ThermalModel
 from jaxdyn.dynamics import AbstractMeasuredActuator, AbstractRatedActuator
 
 #: fields that have the same meaning in both motors

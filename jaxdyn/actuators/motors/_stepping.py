@@ -5,8 +5,14 @@ import jax.numpy as jnp
 
 from jaxdyn._numerics import as_float
 from jaxdyn._types import Array, Float
-from jaxdyn.actuators._joint_actuator import AbstractJointActuator, CanonicalForm, PowerFlow, Requirement
-from jaxdyn.actuators._vector_state import infinite_limits, symmetric_limits
+from jaxdyn.actuators.contract import (
+    AbstractJointActuator,
+    CanonicalForm,
+    PowerFlow,
+    Requirement,
+    infinite_limits,
+    symmetric_limits,
+)
 from jaxdyn.dynamics import AbstractRatedActuator
 
 

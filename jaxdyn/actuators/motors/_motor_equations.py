@@ -6,12 +6,11 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
-from jaxdyn.actuators._gear import transmitted_fraction
-from jaxdyn.actuators._joint_actuator import CanonicalForm, JointMotion, PowerFlow, Requirement
-from jaxdyn.actuators._motor_state import MotorFlow, MotorState
+from jaxdyn.actuators.contract import CanonicalForm, JointMotion, PowerFlow, Requirement, transmitted_fraction
+from jaxdyn.actuators.motors._motor_state import MotorFlow, MotorState
 
 if TYPE_CHECKING:
-    from jaxdyn.actuators._motor import DcMotor
+    from jaxdyn.actuators.motors._motor import DcMotor
 
 
 def canonical_form_of_motor(motor: "DcMotor", q, v, state: MotorState | None) -> CanonicalForm:
