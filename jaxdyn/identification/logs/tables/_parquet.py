@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from jaxdyn._errors import JaxdynError
-from jaxdyn.identification.logs._budget import Budget
-from jaxdyn.identification.logs._parquet_pages import iterate_chunks, iterate_pages
-from jaxdyn.identification.logs._table import LogError, Table, make_table, split_columns
+from jaxdyn.identification.logs.tables._budget import Budget
+from jaxdyn.identification.logs.tables._parquet_pages import iterate_chunks, iterate_pages
+from jaxdyn.identification.logs.tables._table import LogError, Table, make_table, split_columns
 from jaxdyn.io.files import read_bytes
 
 #: maximal number of elements in a list of the metadata, such as columns and row groups

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jaxdyn._errors import JaxdynError
-from jaxdyn.identification.logs._budget import Budget
+from jaxdyn.identification.logs.tables import Budget
 
 
 def decompress(compression: str, content: bytes, size: int, budget: Budget) -> bytes:

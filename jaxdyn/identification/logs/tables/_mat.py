@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxdyn.identification.logs._budget import Budget
+from jaxdyn.identification.logs.tables._budget import Budget
 
 _HEADER = 128
 _MATRIX, _COMPRESSED = 14, 15

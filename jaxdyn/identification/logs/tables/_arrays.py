@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxdyn.identification.logs._mat import parse_mat
-from jaxdyn.identification.logs._table import LogError, Table, make_table, parse_units, split_columns
+from jaxdyn.identification.logs.tables._mat import parse_mat
+from jaxdyn.identification.logs.tables._table import LogError, Table, make_table, parse_units, split_columns
 from jaxdyn.io.files import read_bytes, read_members, read_npy
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

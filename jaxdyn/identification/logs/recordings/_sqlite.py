@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jaxdyn.identification.logs._budget import Budget
-from jaxdyn.identification.logs._messages import Message
+from jaxdyn.identification.logs.recordings._messages import Message
+from jaxdyn.identification.logs.tables import Budget
 
 #: instructions of SQLite's virtual machine between two looks at their number
 _STEP = 10_000

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxdyn._errors import format_names
-from jaxdyn.identification.logs._cdr import JOINT_STATE, decode_joint_state
-from jaxdyn.identification.logs._ros1 import decode_joint_state_ros1
-from jaxdyn.identification.logs._table import LogError, Table
+from jaxdyn.identification.logs.recordings._cdr import JOINT_STATE, decode_joint_state
+from jaxdyn.identification.logs.recordings._ros1 import decode_joint_state_ros1
+from jaxdyn.identification.logs.tables import LogError, Table
 
 _PARTS = ("position", "velocity", "effort")
 #: maximal number of characters in the column names of a message, for each of its bytes

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jaxdyn._errors import FileAccessError
-from jaxdyn.identification.logs._mcap import iterate_mcap
-from jaxdyn.identification.logs._messages import Message, collect_tables
-from jaxdyn.identification.logs._ros1 import iterate_ros1
-from jaxdyn.identification.logs._sqlite import iterate_database
-from jaxdyn.identification.logs._table import LogError, Table
+from jaxdyn.identification.logs.recordings._mcap import iterate_mcap
+from jaxdyn.identification.logs.recordings._messages import Message, collect_tables
+from jaxdyn.identification.logs.recordings._ros1 import iterate_ros1
+from jaxdyn.identification.logs.recordings._sqlite import iterate_database
+from jaxdyn.identification.logs.tables import LogError, Table
 from jaxdyn.io.files import read_bytes
 
 

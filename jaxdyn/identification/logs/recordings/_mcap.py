@@ -3,10 +3,10 @@
 import zlib
 from collections.abc import Iterator
 
-from jaxdyn.identification.logs._budget import Budget
-from jaxdyn.identification.logs._bytes import ByteReader
-from jaxdyn.identification.logs._compression import decompress
-from jaxdyn.identification.logs._messages import Message
+from jaxdyn.identification.logs.recordings._bytes import ByteReader
+from jaxdyn.identification.logs.recordings._compression import decompress
+from jaxdyn.identification.logs.recordings._messages import Message
+from jaxdyn.identification.logs.tables import Budget
 
 _MAGIC = b"\x89MCAP0\r\n"
 _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END = 3, 4, 5, 6, 15

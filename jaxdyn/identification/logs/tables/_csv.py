@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxdyn._errors import format_names
-from jaxdyn.identification.logs._budget import Budget, ExpansionError
-from jaxdyn.identification.logs._table import LogError, Table, parse_units
+from jaxdyn.identification.logs.tables._budget import Budget, ExpansionError
+from jaxdyn.identification.logs.tables._table import LogError, Table, parse_units
 from jaxdyn.io.files import read_bytes
 
 _GZIP = b"\x1f\x8b"

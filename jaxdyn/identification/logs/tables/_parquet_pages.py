@@ -7,7 +7,7 @@ neither in damaged files: some of its properties end the interpreter there.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from jaxdyn.identification.logs._thrift import CompactReader, Struct
+from jaxdyn.identification.logs.tables._thrift import CompactReader, Struct
 
 _MAGIC = b"PAR1"
 _TAIL = 8

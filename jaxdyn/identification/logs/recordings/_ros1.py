@@ -3,10 +3,10 @@
 import struct
 from collections.abc import Iterator
 
-from jaxdyn.identification.logs._budget import Budget
-from jaxdyn.identification.logs._bytes import ByteReader
-from jaxdyn.identification.logs._cdr import JointState
-from jaxdyn.identification.logs._compression import decompress
+from jaxdyn.identification.logs.recordings._bytes import ByteReader
+from jaxdyn.identification.logs.recordings._cdr import JointState
+from jaxdyn.identification.logs.recordings._compression import decompress
+from jaxdyn.identification.logs.tables import Budget
 
 _START = b"#ROSBAG V2.0\n"
 _MESSAGE, _CHUNK, _CONNECTION = 2, 5, 7
