@@ -53,7 +53,7 @@ def test_inverse_dynamics_of_an_elastic_joint():
     joint, shaft = (robot.joint(name).v.start for name in ("joint", springs.shafts[0]))
     motion = np.zeros((5, 2))
     motion[:, joint] = 0.3, 0.5, -1.0, 2.0, 3.0
-    found = elastic_inverse_dynamics(springs.mount(robot), springs, *map(jnp.asarray, motion))
+    found = jax.jit(elastic_inverse_dynamics)(springs.mount(robot), springs, *map(jnp.asarray, motion))
     torque, acceleration = inertia * -1.0, inertia * 3.0
     np.testing.assert_allclose(found.q[shaft], ratio * (0.3 + torque / stiffness), rtol=1e-12)
     np.testing.assert_allclose(

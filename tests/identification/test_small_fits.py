@@ -13,7 +13,7 @@ ROBOT = jd.robots.pendulum(damping=0.1)  # 1 kg at 1 m
 
 
 def _log():
-    t = np.linspace(0, 4, 101)
+    t = np.linspace(0, 4, 401)
     q, v, a = (x[:, None] for x in (np.sin(3 * t), 3 * np.cos(3 * t), -9 * np.sin(3 * t)))
     return ji.Log(t, q, v, a, effort=a + 9.81 * np.sin(q) + DAMPING * v)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.model import from_link_vectors, from_screws
+from jaxdyn.model import JointVectors, from_link_vectors, from_screws
 from jaxdyn.spatial import Inertia
 
 MASS, LENGTH, INERTIA = 2.0, 0.5, 0.01
@@ -20,7 +20,7 @@ def _from_screw():
 
 def _from_vectors():
     body = Inertia(MASS, jnp.zeros(3), INERTIA * jnp.eye(3))
-    return from_link_vectors([((0, 1, 0), (0, 1, 0), (0, 0, 0.3), (0, 0, -LENGTH))], [body])
+    return from_link_vectors([JointVectors((0, 1, 0), (0, 1, 0), (0, 0, 0.3), (0, 0, -LENGTH))], [body])
 
 
 @pytest.mark.parametrize("build", [_from_screw, _from_vectors])

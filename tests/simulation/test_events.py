@@ -54,6 +54,7 @@ def test_several_events_in_one_step_happen_in_the_order_of_time():
     assert int(tr.status) == SimulationStatus.FINISHED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [0.2, 1e-2, 1e-4])
 def test_two_roots_in_one_step(depth):
     """A throw just above a mark within one step: the condition has the same sign at both ends of the step."""

@@ -20,7 +20,7 @@ def _slider():
     return b.add_link("mass", "world", Prismatic((1, 0, 0)), jd.spatial.point_mass(MASS)).build()
 
 
-def _field(t, x, u):
+def _field(t, x, u, parameters):
     return jnp.stack([x[1], u[0] / MASS])
 
 
