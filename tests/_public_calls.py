@@ -5,7 +5,7 @@ code back, so that later calls cost nothing. A call that raises does not count. 
 whole tier ran and passed, but a public function was never called, the session fails and lists it.
 """
 
-import importlib
+import importlib.util
 import inspect
 from types import CodeType, FunctionType
 
@@ -16,6 +16,8 @@ from tests._public_names import public_names
 DEFAULT_TIER = "not slow and not exhaustive"
 #: called by tests in processes of their own, which do not report
 IN_OTHER_PROCESSES = {"jaxdyn.distributed.initialize"}
+#: packages without which tests of functions are skipped
+OPTIONAL = {"jaxdyn.trajopt.ipopt": "ipyopt"}
 #: options that select some of the tests
 SELECTIONS = ("keyword", "part", "lf", "deselect", "ignore", "ignore_glob", "collectonly")
 #: name by which the code of a recorder finds it, in the globals of the function that it replaces
@@ -56,6 +58,8 @@ def public_functions() -> dict[str, FunctionType]:
     """The public functions, without their decorators, each under one name."""
     out = {}
     for name in sorted(public_names() - IN_OTHER_PROCESSES):
+        if name in OPTIONAL and importlib.util.find_spec(OPTIONAL[name]) is None:
+            continue
         module, _, attribute = name.rpartition(".")
         value = inspect.unwrap(getattr(importlib.import_module(module), attribute))
         if isinstance(value, FunctionType):

@@ -40,15 +40,6 @@ def test_information_of_an_excitation():
     assert float(ji.log_volume(gram)) == pytest.approx(-np.mean(np.log(singular**2 / 25)), rel=1e-6)
 
 
-def test_workspace_limits():
-    """Margins of link origins in the world; the arm hangs down, its lower link is 1 m below the upper one."""
-    arm, q = jd.robots.double_pendulum(), jnp.zeros(2)
-    assert float(ji.link_above("lower", -1.2)(arm, q)) == pytest.approx(0.2)
-    assert float(ji.links_apart("upper", "lower", 0.3)(arm, q)) == pytest.approx(0.7)
-    box = ji.link_in_box("lower", (-0.5, -0.5, -2.0), (0.5, 0.5, 0.0))(arm, q)
-    np.testing.assert_allclose(box, [0.5, 0.5, 1.0, 0.5, 0.5, 1.0], atol=1e-12)
-
-
 def test_designed_excitation_satisfies_its_limits():
     limits = ji.MotionLimits(*(jnp.full(1, x) for x in (-1.0, 1.0, 3.0, 20.0, 50.0)))
     found = ji.design_excitation(ROBOT, duration=4.0, bounds=limits, samples=15, starts=1, rounds=1, steps=2)
