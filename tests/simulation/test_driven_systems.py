@@ -57,6 +57,7 @@ def at(system, currents=None):
     return State(Q, V, tuple(MotorState(jnp.asarray(i)) for i in currents))
 
 
+@pytest.mark.slow
 def test_accelerations_of_driven_systems_match_the_reference():
     """20.62 to 20.69 in numpy, with inductance, without, and with gear losses after the inertia of the rotors."""
     full = System(ARM, motors(inductance=True))

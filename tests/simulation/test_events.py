@@ -64,6 +64,7 @@ def test_two_roots_in_one_step(depth):
     np.testing.assert_allclose(tr.events.time[:2], [top - half, top + half], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_max_events_is_reported_as_a_status():
     """Times between impacts are a geometric series."""
     tr = drop(1.0, ts=(0.0, 5.0, 10.0))
