@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks._processes import KEEP_MEMORY, ONE_THREAD  # noqa: E402
 from benchmarks._timing import pin_to_core  # noqa: E402
-from benchmarks.core import KEEP_MEMORY, ONE_THREAD  # noqa: E402
 
 RUNS = 7
 #: m/s^2

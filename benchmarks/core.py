@@ -8,29 +8,18 @@ See README.md for what is measured and how.
 import argparse
 import dataclasses
 import json
-import os
 import platform
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks._timing import FULL, QUICK, Row, pin_to_core  # noqa: E402
+from benchmarks._processes import KEEP_MEMORY, KINDER, ONE_THREAD, choose_effort, run_section, write_rows  # noqa: E402
+from benchmarks._timing import Row, pin_to_core  # noqa: E402
 
-ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
-# What serves the peers best: MJX the older code generator, by up to three orders of magnitude, and frax the
-# scheduler that it asks for when it is imported. jaxdyn runs with XLA's defaults.
-KINDER = {
-    "mjx": "--xla_cpu_use_fusion_emitters=false",
-    "frax": "--xla_cpu_scheduler_type=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED",
-}
 ENGINES = ("pinocchio", "jaxdyn", "mjx", "frax")
-# Results of 47 MB and more are fresh pages at every call unless the C library keeps what was freed.
-KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(1 << 27)}
 CPP = ("Pinocchio (C++ loop)", "Pinocchio (less overhead)")
 
 
@@ -47,36 +36,13 @@ def sections(args) -> list[tuple[str, str, list[int]]]:
     return out
 
 
-def run_section(engine: str, dtype: str, batches: list[int], args) -> list[Row]:
-    """Runs one section in a fresh process, which starts with its own flags."""
-    env = dict(os.environ, JAX_ENABLE_X64=str(int(dtype == "float64")), JAX_PLATFORMS="cpu")
-    env["XLA_FLAGS"] = f"{ONE_THREAD} {KINDER.get(engine, '')}".strip()
-    env |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    env |= {} if args.fresh_memory else KEEP_MEMORY
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "rows.json"
-        command = [sys.executable, __file__, "--section", engine, dtype, "--json", str(file)]
-        command += ["--robots", *args.robots, "--batches", *map(str, batches)]
-        command += ["--quick"] * args.quick + ["--cpu-time"] * args.cpu_time
-        result = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
-        if result.returncode:
-            lines = result.stderr.strip().splitlines() or ["no message"]
-            print(f"\n{engine} {dtype} was left out: {lines[-1]}", file=sys.stderr)
-        return [Row(**x) for x in json.loads(file.read_text())] if file.exists() else []
-
-
 def section(args):
     """Inside such a process: writes rows as they come, so that a failure keeps the earlier ones."""
     from benchmarks import _sections
 
     engine, dtype = args.section
-    rows = []
-    effort = QUICK if args.quick else FULL
-    if args.cpu_time:
-        effort = dataclasses.replace(effort, clock=time.process_time)
-    for row in _sections.run(engine, dtype, args.robots, args.batches, effort, quick=args.quick):
-        rows.append(dataclasses.asdict(row))
-        Path(args.json).write_text(json.dumps(rows), encoding="utf-8")
+    effort = choose_effort(args)
+    write_rows(_sections.run(engine, dtype, args.robots, args.batches, effort, quick=args.quick), args.json)
 
 
 def header(core: int | None, fresh: bool) -> str:
@@ -165,7 +131,7 @@ def main(argv=None):
     rows, start = [], time.perf_counter()
     for engine, dtype, batches in sections(args):
         began = time.perf_counter()
-        rows += run_section(engine, dtype, batches, args)
+        rows += run_section(__file__, engine, dtype, batches, args, {} if args.fresh_memory else KEEP_MEMORY)
         print(f"{engine} {dtype}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
     print(table(rows))
     print(f"\n{time.perf_counter() - start:.0f} s in all")

@@ -8,20 +8,17 @@ See README.md for what is measured and how.
 import argparse
 import dataclasses
 import json
-import os
 import platform
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks._processes import KEEP_MEMORY, KINDER, ONE_THREAD, choose_effort, run_section, write_rows  # noqa: E402
 from benchmarks._rollouts import GRADIENT, GRADIENT_BATCH, LONG, ROBOTS, ROLLOUT, STEP, STEPS  # noqa: E402
-from benchmarks._timing import FULL, QUICK, Row, pin_to_core  # noqa: E402
-from benchmarks.core import KEEP_MEMORY, KINDER, ONE_THREAD  # noqa: E402
+from benchmarks._timing import Row, pin_to_core  # noqa: E402
 
 ENGINES = ("mujoco", "jaxdyn", "mjx")
 
@@ -38,37 +35,14 @@ def sections(args) -> list[tuple[str, str, list[int]]]:
     return out
 
 
-def run_section(engine: str, dtype: str, batches: list[int], args) -> list[Row]:
-    """Runs one section in a new process with its own flags."""
-    env = dict(os.environ, JAX_ENABLE_X64=str(int(dtype == "float64")), JAX_PLATFORMS="cpu")
-    env["XLA_FLAGS"] = f"{ONE_THREAD} {KINDER.get(engine, '')}".strip()
-    env |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | KEEP_MEMORY
-    env.pop("JAX_COMPILATION_CACHE_DIR", None)  # compilation is measured
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "rows.json"
-        command = [sys.executable, __file__, "--section", engine, dtype, "--json", str(file)]
-        command += ["--robots", *args.robots, "--batches", *map(str, batches)]
-        command += ["--quick"] * args.quick + ["--cpu-time"] * args.cpu_time
-        result = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
-        if result.returncode:
-            lines = result.stderr.strip().splitlines() or ["no message"]
-            print(f"\n{engine} {dtype} failed: {lines[-1]}", file=sys.stderr)
-        return [Row(**x) for x in json.loads(file.read_text())] if file.exists() else []
-
-
 def section(args):
     """Runs inside such a process: writes the rows one by one, so that a failure keeps the earlier rows."""
     from benchmarks import _rollouts
 
     engine, dtype = args.section
-    effort = QUICK if args.quick else FULL
-    if args.cpu_time:
-        effort = dataclasses.replace(effort, clock=time.process_time)
-    rows = []
     gradients = not args.quick or dtype == "float64"
-    for row in _rollouts.rows(engine, dtype, args.robots, args.batches, effort, gradients=gradients):
-        rows.append(dataclasses.asdict(row))
-        Path(args.json).write_text(json.dumps(rows), encoding="utf-8")
+    effort = choose_effort(args)
+    write_rows(_rollouts.rows(engine, dtype, args.robots, args.batches, effort, gradients=gradients), args.json)
 
 
 def header(core: int | None) -> str:
@@ -134,7 +108,7 @@ def main(argv=None):
     rows, start = [], time.perf_counter()
     for engine, dtype, batches in sections(args):
         began = time.perf_counter()
-        rows += run_section(engine, dtype, batches, args)
+        rows += run_section(__file__, engine, dtype, batches, args, KEEP_MEMORY)
         print(f"{engine} {dtype}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
     print(table(rows))
     print(f"\n{time.perf_counter() - start:.0f} s in all")

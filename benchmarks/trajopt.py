@@ -22,11 +22,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks._processes import ONE_THREAD
 from benchmarks._timing import pin_to_core
 from benchmarks._trajopt_casadi import theirs
 from benchmarks._trajopt_cases import CART_POLE, CASES, TWO_LINK, Case
-
-ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
 
 def problem_of(case: Case):

@@ -18,6 +18,8 @@ from pathlib import Path
 import jax
 import pytest
 
+from tests._public_calls import PublicCalls
+
 jax.config.update("jax_enable_x64", True)
 
 MAPPINGS = Path("/proc/self/maps")
@@ -48,6 +50,7 @@ def pytest_configure(config):
     gc.set_threshold(100_000, 50, 50)
     if config.option.quick_compile:
         os.environ["XLA_FLAGS"] = f"--xla_backend_optimization_level=0 {os.environ.get('XLA_FLAGS', '')}".strip()
+    config.pluginmanager.register(PublicCalls(config), "public-calls")
 
 
 def chosen_part(option: str | None) -> int | None:

@@ -10,6 +10,21 @@ def safe_norm(x, axis=0):
     return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, squared)))
 
 
+def tangent_basis(normal, direction=None):
+    """Two unit vectors t_1 and `t_2 = n x t_1`, `(2, 3)`, in the plane across a unit normal n.
+
+    t_1 is along the component of `direction` in the plane, by default of the x axis, or of the y axis where n is within
+    26 degrees of x; zero for a direction along n.
+    """
+    if direction is None:
+        x, y = jnp.eye(3, dtype=normal.dtype)[:2]
+        direction = jnp.where(jnp.abs(normal[0]) < 0.9, x, y)
+    first = direction.astype(normal.dtype)
+    first = first - (first @ normal) * normal
+    first = first / jnp.maximum(safe_norm(first), jnp.finfo(normal.dtype).tiny)
+    return jnp.stack([first, jnp.cross(normal, first)])
+
+
 def _select_series(x2, threshold, series, exact):
     """`series(x^2)` for x^2 below the threshold, `exact(x)` otherwise; both branches are finite."""
     small = x2 < threshold

@@ -9,8 +9,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._types import Array, Float, PyTree
-from jaxdyn.actuators._gear import velocity_index
-from jaxdyn.actuators._joint_actuator import AbstractJointActuator, CanonicalForm
+from jaxdyn.actuators.contract import AbstractJointActuator, CanonicalForm, velocity_index
 from jaxdyn.dynamics import mass_matrix, passive_forces, rnea
 from jaxdyn.model import Model
 

@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Float
-from jaxdyn.actuators._gear import velocity_index
-from jaxdyn.actuators._rotor_friction import AbstractRotorFriction
+from jaxdyn.actuators.contract import velocity_index
+from jaxdyn.actuators.motors import AbstractRotorFriction
 from jaxdyn.dynamics import AbstractPart, Action
 from jaxdyn.model import Model
 
@@ -21,7 +21,7 @@ class CoordinateFriction(AbstractPart):
     * `joints`: names of joints with one velocity coordinate; None for all velocity coordinates of the robot.
 
     The part has the state of the friction, with one entry for each coordinate. Unlike `JointFriction`, LuGre friction
-    sticks.
+    models stiction.
 
     ```python
     import jax.numpy as jnp

@@ -18,23 +18,19 @@ from jaxdyn.constraints.contract import AbstractConstraint
 from jaxdyn.constraints.evaluation import (
     KKT,
     ConstrainedSolution,
-    as_constraints,
     constraint_kinematics,
     constraint_rates,
     constraint_residuals,
     constraint_wrenches,
     holonomic_rows,
     linearise_constraints,
+    optional_constraints,
     solve_constrained_motion,
 )
 from jaxdyn.constraints.types import described_constraints
 from jaxdyn.dynamics import AbstractMotion, Action, mass_matrix
 from jaxdyn.kinematics import integrate
 from jaxdyn.model import Model
-
-
-def _as_optional_constraints(constraints):
-    return None if constraints is None else as_constraints(constraints)
 
 
 class AbstractStabilisation(eqx.Module):
@@ -157,7 +153,7 @@ class ConstrainedMotion(AbstractMotion):
     ```
     """
 
-    constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=_as_optional_constraints, default=None)
+    constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=optional_constraints, default=None)
     stabilisation: AbstractStabilisation = Projection()
     #: singular values below this fraction of the largest one count as zero, by default `4 sqrt(eps)`. In float32 the
     #: default is 1e-3: a closure between bodies a million times heavier than the lightest one needs a smaller value

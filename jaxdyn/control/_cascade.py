@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError, check_count
-from jaxdyn._numerics import as_float, as_function
+from jaxdyn._numerics import as_float, as_function, optional_float
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.control._reference import Reference, as_reference, desired_motion
 from jaxdyn.dynamics import AbstractController, Command
@@ -18,10 +18,6 @@ from jaxdyn.model import Model
 
 #: a number, or one number for each loop
 Gain = Float[Array, "..."]
-
-
-def _number_or_none(x):
-    return None if x is None else as_float(x)
 
 
 def proportional_integral(
@@ -93,7 +89,7 @@ class ServoControl(AbstractController):
     velocity_integral: Gain = eqx.field(converter=as_float, default=0.0, kw_only=True)
     acceleration_gain: Gain = eqx.field(converter=as_float, default=0.0, kw_only=True)
     velocity_feedforward: Gain = eqx.field(converter=as_float, default=1.0, kw_only=True)
-    limit: Gain | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    limit: Gain | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     joints: tuple[str, ...] | None = eqx.field(static=True, default=None, kw_only=True)
 
     def initial(self, model, q, v):
@@ -172,7 +168,7 @@ class CascadedControl(AbstractController):
     servo: ServoControl
     current_gain: Gain = eqx.field(converter=as_float, kw_only=True)
     current_integral: Gain = eqx.field(converter=as_float, default=0.0, kw_only=True)
-    voltage_limit: Gain | None = eqx.field(converter=_number_or_none, default=None, kw_only=True)
+    voltage_limit: Gain | None = eqx.field(converter=optional_float, default=None, kw_only=True)
     measure: Callable[[Any], Array] = eqx.field(converter=as_function, default=motor_currents, kw_only=True)
     ratio: int = eqx.field(static=True, default=1, kw_only=True)
 

@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from jaxdyn._errors import ModelError
+from jaxdyn._errors import ModelError, ShapeError
 from jaxdyn.io.files import write_bytes
+from jaxdyn.simulation import Trajectory
 
 _FORMATS = (".png", ".pdf", ".svg")
 INK = "#22272e"
@@ -63,6 +64,15 @@ def draw_legend(axes: Axes, source: Axes, title: str = ""):
     legend = axes.legend(handles, labels, title=title, fontsize=8, frameon=False, loc="center left")
     legend.get_title().set_fontsize(9)
     legend.get_title().set_fontweight("bold")
+
+
+def check_drawable(trajectory: Trajectory, path: str | os.PathLike[str] | None):
+    """Raises `ShapeError` for a batch of trajectories, and `ModelError` for a file that is not a figure."""
+    if trajectory.t.ndim != 1:
+        raise ShapeError(
+            f"a figure shows one trajectory, not a batch of shape {trajectory.t.shape[:-1]}; select one: trajectory[k]"
+        )
+    check_suffix(path)
 
 
 def check_suffix(path: str | os.PathLike[str] | None):

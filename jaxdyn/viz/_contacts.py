@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._errors import ModelError
 from jaxdyn.simulation import Trajectory
-from jaxdyn.viz._canvas import COLORS, GREY, check_suffix, finish_figure, label_axes, new_figure, plot_columns
+from jaxdyn.viz._canvas import COLORS, GREY, check_drawable, finish_figure, label_axes, new_figure, plot_columns
 
 _STATES = {"sticks": COLORS[0], "slides": COLORS[1], "closed": COLORS[2]}
 
@@ -42,11 +42,7 @@ def plot_contacts(
     assert len(figure.axes) == 4
     ```
     """
-    if trajectory.t.ndim != 1:
-        raise ShapeError(
-            f"a figure shows one trajectory, not a batch of shape {trajectory.t.shape[:-1]}; select one: trajectory[k]"
-        )
-    check_suffix(path)
+    check_drawable(trajectory, path)
     state = trajectory.contacts
     motion: Any = trajectory.system.motion
     names = [contact.name for contact in motion.contacts]

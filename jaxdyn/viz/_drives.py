@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._errors import ModelError
 from jaxdyn.actuators import (
     AbstractJointActuator,
     DcMotor,
@@ -18,7 +18,7 @@ from jaxdyn.actuators import (
 )
 from jaxdyn.joints import Prismatic
 from jaxdyn.simulation import DriveLoads, Trajectory, drive_loads
-from jaxdyn.viz._canvas import COLORS, GREY, check_suffix, finish_figure, label_axes, new_figure
+from jaxdyn.viz._canvas import COLORS, GREY, check_drawable, finish_figure, label_axes, new_figure
 
 #: points of a limit curve
 _POINTS = 401
@@ -53,11 +53,7 @@ def plot_drives(
     assert len(figure.axes) == 1
     ```
     """
-    if trajectory.t.ndim != 1:
-        raise ShapeError(
-            f"a figure shows one trajectory, not a batch of shape {trajectory.t.shape[:-1]}; select one: trajectory[k]"
-        )
-    check_suffix(path)
+    check_drawable(trajectory, path)
     system = trajectory.system
     actuators = [(k, p) for k, p in enumerate(system.parts) if isinstance(p, AbstractJointActuator)]
     if not actuators:

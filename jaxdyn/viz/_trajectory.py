@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxdyn._errors import ModelError, ShapeError
+from jaxdyn._errors import ModelError
 from jaxdyn.simulation import Trajectory
 from jaxdyn.viz._canvas import (
     COLORS,
-    check_suffix,
+    check_drawable,
     draw_legend,
     finish_figure,
     label_axes,
@@ -51,12 +51,7 @@ def plot_trajectory(
     assert len(figure.axes) == 6
     ```
     """
-    if trajectory.t.ndim != 1:
-        raise ShapeError(
-            f"a figure shows one trajectory, not a batch of shape {trajectory.t.shape[:-1]}; "
-            "select one: jax.tree.map(lambda x: x[0], trajectory)"
-        )
-    check_suffix(path)
+    check_drawable(trajectory, path)
     limbs = group_coordinates(trajectory.system.model)
     if not limbs:
         raise ModelError("the robot has no moving joint; there is nothing to draw")

@@ -129,7 +129,7 @@ def test_impacts_without_end_have_a_status():
 
 def test_a_law_of_one_contact_is_refused_for_impacts_at_once():
     motion = ContactMotion([Contact(n, Gap("x", Point(), "world", Plane()), 0.1, Stronge(0.5)) for n in ("a", "b")])
-    with pytest.raises(ModelError, match=r"law for one contact.*OneAfterAnother"):
+    with pytest.raises(ModelError, match=r"law of single impacts.*OneAfterAnother"):
         motion.check(jd.robots.pendulum())
 
 

@@ -26,6 +26,12 @@ def initialize_alone(address: str, index: str) -> dict:
     return {}
 
 
+def count_processes(address: str) -> int:
+    """The number of processes of a computation by this process alone."""
+    initialize(address, 1, 0)
+    return jax.process_count()
+
+
 def sum_forever(address: str, index: int):
     """Sums over both processes until one of them ends."""
     initialize(address, 2, index, initialization_timeout=30, heartbeat_timeout=5)

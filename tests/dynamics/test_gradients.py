@@ -92,6 +92,7 @@ def _affordable(robot, name):
     return "few" if name.endswith("_derivatives") and robot in ("every", "rare") else robot
 
 
+@pytest.mark.slow
 @cases
 def test_each_leaf(robot, name):
     """Directions in one leaf at a time, so that no error hides behind a larger derivative."""

@@ -62,6 +62,7 @@ def test_columns_of_the_mass_matrix(robot):
     assert relative_error(call("mass_matrix", m, q), _columns(m, q)) < TOLERANCE
 
 
+@pytest.mark.slow
 @robots
 def test_equation_of_motion(robot):
     """`tau = M a + C v + g` without external wrenches."""

@@ -42,6 +42,7 @@ def plane_oscillator(k):
     return builder.build()
 
 
+@pytest.mark.slow
 def test_repeated_frequencies_have_exact_derivatives():
     """`w^2 = k / m`: sums over a repeated frequency, its products and the projector on its modes are differentiable."""
     model = plane_oscillator([50.0, 50.0, 50.0])

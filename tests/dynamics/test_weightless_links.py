@@ -77,9 +77,8 @@ _reverse = jax.jit(jax.jacrev(_values), compiler_options=QUICK)
 _truth = jax.jit(_point_derivatives, compiler_options=QUICK)
 
 
-@pytest.mark.parametrize(
-    "jacobian", [pytest.param(_forward, marks=pytest.mark.slow), _reverse], ids=["forward", "reverse"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("jacobian", [_forward, _reverse], ids=["forward", "reverse"])
 def test_derivatives_are_those_of_point_masses_at_each_centre(jacobian):
     model = _massless()
     q, v, a = (jnp.asarray(x) for x in random_state(model, 0)[:3])

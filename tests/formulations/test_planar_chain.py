@@ -107,28 +107,6 @@ def test_link_inertia_of_theorem_2():
         assert abs(rate @ matrices[i] @ rate / 2 - energy) < 1e-12
 
 
-@pytest.mark.slow
-def test_closed_form_of_a_double_pendulum():
-    """Point masses on massless rods, angles from the vertical."""
-    m1, m2, l1, l2, g = 1.3, 0.7, 0.5, 0.8, 9.81
-    links = planar_links(jd.robots.double_pendulum())
-    links = type(links)(
-        jnp.array([m1, m2]),
-        jnp.array([m1 * l1**2, m2 * l2**2]),
-        jnp.array([[l1, 0.0], [0.0, 0.0]]),
-        jnp.array([[l1, 0.0], [l2, 0.0]]),
-        jnp.array([g, 0.0]),
-        jnp.ones(2),
-    )
-    beta = jnp.array([0.4, -0.9])
-    mass = np.asarray(absolute_mass_matrix(links, jnp.cumsum(beta)))
-    cross = m2 * l1 * l2 * np.cos(0.9)
-    assert np.abs(mass - np.array([[(m1 + m2) * l1**2, cross], [cross, m2 * l2**2]])).max() < 1e-14
-    second = -m2 * g * l2 * np.sin(0.4 - 0.9)
-    first = -(m1 + m2) * g * l1 * np.sin(0.4) + second
-    assert np.abs(np.asarray(gravity_torques(links, beta)) - np.array([first, second])).max() < 1e-14
-
-
 def test_nonparallel_axes_raise_an_error():
     assert "'joint2'" in str(PlanarChain().covers(jd.robots.panda()))
     assert jax.eval_shape(lambda m: planar_links(m).mass, jd.robots.panda()).shape == (7,)  # no numbers in a trace

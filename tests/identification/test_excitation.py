@@ -88,7 +88,6 @@ def test_information_matrix_is_that_of_the_base_regressor():
     )  # columns without any excitation do not contribute
 
 
-@pytest.mark.slow
 def test_workspace_limits_measure_distances_of_link_origins():
     q = jnp.array([jnp.pi / 2, 0.0])  # the upper link points along -x
     place = jd.forward_kinematics(ROBOT, q).translation[1]

@@ -11,8 +11,8 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.identification import Columns, LogError, Preparation, Source, prepare, read_tables
-from jaxdyn.identification.logs._cdr import decode_joint_state
 from jaxdyn.identification.logs._mapping import map_columns
+from jaxdyn.identification.logs.recordings._cdr import decode_joint_state
 
 from .ros1_bags import ros1_bag
 

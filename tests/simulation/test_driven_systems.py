@@ -57,6 +57,7 @@ def at(system, currents=None):
     return State(Q, V, tuple(MotorState(jnp.asarray(i)) for i in currents))
 
 
+@pytest.mark.slow
 def test_accelerations_of_driven_systems_match_the_reference():
     """20.62 to 20.69 in numpy, with inductance, without, and with gear losses after the inertia of the rotors."""
     full = System(ARM, motors(inductance=True))
@@ -309,7 +310,8 @@ def test_driven_robots_are_traced_once_per_shape():
     assert len(traces) == first
 
 
-@pytest.mark.parametrize("size", [3, pytest.param(4096, marks=pytest.mark.exhaustive)])
+@pytest.mark.slow("3")
+@pytest.mark.parametrize("size", [3, 4096])
 def test_batches_of_robots_that_differ_in_every_number(size):
     """Samples of a batch, with other numbers in all leaves of robot and motors, equal single simulations."""
     losses = {"efficiency": (0.8, 0.7), "reverse_efficiency": (0.6, 0.5)}
@@ -335,6 +337,7 @@ def _with_inputs(system, inputs):
     return system.model, (*system.parts, Inputs(inputs))
 
 
+@pytest.mark.slow
 def test_a_trajectory_returns_the_inputs_that_were_applied():
     """Of constants, laws of the state, and sampled controllers, which hold their output."""
     system, ts = System(ARM, motors()), jnp.linspace(0.0, 0.04, 9)

@@ -28,6 +28,7 @@ Q, V = jnp.array([0.3, -0.7]), jnp.array([0.5, -0.4])
 A, JERK = jnp.array([1.0, -2.0]), jnp.array([0.5, 0.3])
 
 
+@pytest.mark.slow
 def test_required_inputs_match_the_reference():
     """The data D1 with two and three states of each motor."""
     arm, motors = double_pendulum_motors(voltage_limit=4.0, current_limit=2.0)

@@ -54,6 +54,7 @@ def test_several_events_in_one_step_happen_in_the_order_of_time():
     assert int(tr.status) == SimulationStatus.FINISHED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [0.2, 1e-2, 1e-4])
 def test_two_roots_in_one_step(depth):
     """A throw just above a mark within one step: the condition has the same sign at both ends of the step."""
@@ -63,6 +64,7 @@ def test_two_roots_in_one_step(depth):
     np.testing.assert_allclose(tr.events.time[:2], [top - half, top + half], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_max_events_is_reported_as_a_status():
     """Times between impacts are a geometric series."""
     tr = drop(1.0, ts=(0.0, 5.0, 10.0))

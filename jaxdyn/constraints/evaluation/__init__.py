@@ -11,6 +11,7 @@ from jaxdyn.constraints.evaluation._evaluate import holonomic_rows as holonomic_
 from jaxdyn.constraints.evaluation._evaluate import kinematic_state as kinematic_state
 from jaxdyn.constraints.evaluation._evaluate import linearise_constraints as linearise_constraints
 from jaxdyn.constraints.evaluation._evaluate import moving_coordinates as moving_coordinates
+from jaxdyn.constraints.evaluation._evaluate import optional_constraints as optional_constraints
 from jaxdyn.constraints.evaluation._evaluate import row_slices as row_slices
 from jaxdyn.constraints.evaluation._kkt import KKT as KKT
 from jaxdyn.constraints.evaluation._solve import ConstrainedSolution as ConstrainedSolution

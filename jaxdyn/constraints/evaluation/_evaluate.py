@@ -30,6 +30,11 @@ from jaxdyn.recursion import BodyStates, body_states, expand_to_links, link_pose
 Constraints = tuple[AbstractConstraint, ...]
 
 
+def optional_constraints(constraints) -> Constraints | None:
+    """Returns `as_constraints(constraints)`, or None for None."""
+    return None if constraints is None else as_constraints(constraints)
+
+
 def as_constraints(constraints) -> Constraints:
     """Converts one constraint or several to a tuple with unique names."""
     if not isinstance(constraints, AbstractConstraint | tuple | list):

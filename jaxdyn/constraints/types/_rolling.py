@@ -3,26 +3,19 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from jaxdyn._numerics import as_float, safe_norm
+from jaxdyn._numerics import as_float, safe_norm, tangent_basis
 from jaxdyn._types import Array, Float
 from jaxdyn.constraints.contract import AbstractHolonomic, AbstractNonholonomic, Configuration, KinematicState
 from jaxdyn.constraints.types._ends import End, as_end
 
 
-def _tangents(normal):
-    """The unit normal and two unit tangents."""
-    n = normal / safe_norm(normal)
-    other = jnp.where(jnp.abs(n[0]) < 0.9, jnp.array([1.0, 0, 0], n.dtype), jnp.array([0, 1.0, 0], n.dtype))
-    first = jnp.cross(n, other)
-    first = first / safe_norm(first)
-    return n, jnp.stack([first, jnp.cross(n, first)])
-
-
 def _plane(c: "RollingBall | RollingDisc | BallOnPlane | DiscOnPlane", x: Configuration):
     """A point of the plane, its unit normal and its tangents, in the world."""
     base = c.base.pose(x)
-    n, tangents = _tangents(c.normal.astype(base.rotation.dtype))
-    return base.translation, base.rotation @ n, tangents @ base.rotation.T
+    normal = c.normal.astype(base.rotation.dtype)
+    n = normal / safe_norm(normal)
+    along, across = tangent_basis(n)
+    return base.translation, base.rotation @ n, jnp.stack([across, -along]) @ base.rotation.T
 
 
 def _slip(x: KinematicState, body: End, base: End, contact):

@@ -42,7 +42,7 @@ class ContactMode(enum.IntEnum):
     OPEN = 0
     #: the force of the law acts
     CLOSED = 1
-    #: the bodies overlap without force: the surface recovers more slowly than the bodies part
+    #: penetration without force: the surface recovers more slowly than the bodies separate
     UNLOADED = 2
 
 
@@ -52,12 +52,12 @@ class CompliantContact(AbstractSwitchingPart):
     With the penetration `d = -gap`, the force `F(d, ddot)` of the law acts at the point of contact along the normal
     on the first body, and its opposite on the second, while `d > 0`; friction acts across the normal.
 
-    The force of a damped `LinearSpring` jumps at touch-down. Accelerations before and after this instant differ at one
-    and the same state, so the contact has a discrete state (a `ContactMode`), which changes at events: `simulate`
-    requires `events=jaxdyn.simulation.switching_events(system)`. Times of touch-down and separation are then exact, and
-    derivatives have the terms of the saltation matrix. With `located=False` the contact has no state and needs no
-    events, but derivatives lack these terms. A law whose force rises smoothly from zero, such as `HuntCrossley` or
-    `Hertz`, has no state; its events are optional, end steps at touch-down and separation, and record them.
+    The force of a damped `LinearSpring` is discontinuous at touch-down. The contact therefore has a discrete state, a
+    `ContactMode`, which changes at events: `simulate` requires `events=jaxdyn.simulation.switching_events(system)`.
+    Touch-down and separation are then located, and derivatives include the saltation matrix. With `located=False` the
+    contact has no state and needs no events, but derivatives lack the saltation terms. A contact whose force rises
+    continuously from zero, as with `HuntCrossley` or `Hertz`, has no state; its events are optional, end steps at
+    touch-down and separation, and record them.
 
     Arguments:
 
@@ -128,7 +128,7 @@ class CompliantContact(AbstractSwitchingPart):
         d, ddot = jnp.where(is_closed, d, 0), jnp.where(is_closed, ddot, 0)
         force = self.law.force(d, ddot)
         if self.law.cuts_tension:
-            # a step that passes the end of a closed contact, and is repeated, has a smooth force
+            # the force stays smooth on a step beyond the separation, which is repeated up to it
             is_pulling = (force < 0) & ((d <= 0) | (mode is None))
             force = jnp.where(is_pulling, 0, force)
         normal_force = jnp.where(is_closed, force, 0)
@@ -138,7 +138,7 @@ class CompliantContact(AbstractSwitchingPart):
 def complete_forces(
     gap: AbstractGap, friction: RegularisedFriction | None, x: KinematicState, touch: Touch, rate, normal_force
 ) -> ContactForces:
-    """The forces of a contact with a given normal force, with friction where there is a law."""
+    """The forces of a contact with a given normal force, and with friction if it has a law of friction."""
     slip = slip_velocity(gap, x, touch)
     across = jnp.zeros_like(slip) if friction is None else friction.force(jnp.maximum(normal_force, 0), slip)
     return ContactForces(*touch[:1], rate, *touch[1:], normal_force, across, slip)
@@ -154,7 +154,7 @@ class _Gap(eqx.Module):
 
 
 class _Passage(eqx.Module):
-    """Falls to zero where an open contact closes, a closed one loses its load, and an unloaded one opens."""
+    """Falls to zero where an open contact closes, a closed contact is unloaded, and an unloaded contact opens."""
 
     contact: CompliantContact
 
@@ -193,6 +193,6 @@ def _close(model, t, q, v, mode):
 
 
 def is_ahead(t, x, rate):
-    """Whether x is positive a moment after t, where x is zero up to the accuracy of the times of events."""
+    """Whether x is positive just after t, for an x that is zero within the accuracy of event times."""
     moment = 512 * jnp.finfo(x.dtype).eps * jnp.maximum(jnp.abs(t), 1)
     return x + moment * rate > 0

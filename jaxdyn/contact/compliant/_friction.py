@@ -3,12 +3,8 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from jaxdyn._numerics import as_float, tanhc
+from jaxdyn._numerics import as_float, optional_float, tanhc
 from jaxdyn._types import Array, Float, Scalar
-
-
-def _as_optional_float(x):
-    return None if x is None else as_float(x)
 
 
 class RegularisedFriction(eqx.Module):
@@ -24,7 +20,7 @@ class RegularisedFriction(eqx.Module):
     #: w, slip velocity over which the force builds up, m/s
     width: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1e-3)
     #: mu_s, the greatest friction per normal force near zero slip, or None
-    static: Float[Array, "*batch"] | None = eqx.field(converter=_as_optional_float, default=None)
+    static: Float[Array, "*batch"] | None = eqx.field(converter=optional_float, default=None)
     #: v_s, slip velocity over which the static part decays, m/s
     stribeck_velocity: Float[Array, "*batch"] = eqx.field(converter=as_float, default=1e-2)
 

@@ -11,10 +11,10 @@ from jaxdyn._types import Array, Float, Scalar
 
 
 class AbstractNormalLaw(eqx.Module):
-    """Contract of a normal force F(d, ddot) as a function of the penetration d and its rate. Its numbers are leaves.
+    """Contract of a normal force F(d, ddot) as a function of the penetration d and its rate. Parameters are leaves.
 
-    The force acts where `d > 0`. It and its derivatives are finite for all d and ddot, so that both branches of a
-    selection are.
+    The force acts while `d > 0`, but it and its derivatives are finite for all d and ddot, because both branches of a
+    `where` are evaluated.
 
     ```python
     import jax
@@ -40,9 +40,9 @@ class AbstractNormalLaw(eqx.Module):
     ```
     """
 
-    #: whether `force` can be negative in contact and the contact then exerts none
+    #: whether negative values of `force` are replaced by zero: there is no adhesion
     cuts_tension: eqx.AbstractVar[bool]
-    #: whether the force, or its slope over d, is not zero at `d = 0`: the effort of a contact jumps there
+    #: whether `force` or its derivative with respect to d is discontinuous at `d = 0`
     jumps: eqx.AbstractVar[bool]
 
     @abc.abstractmethod
@@ -55,10 +55,10 @@ class AbstractNormalLaw(eqx.Module):
 
 
 class LinearSpring(AbstractNormalLaw):
-    """A linear spring with a damper (Kelvin and Voigt): `F = k d + c ddot`, `max(F, 0)` without tension.
+    """A linear spring with a damper (Kelvin-Voigt model): `F = k d + c ddot`, `max(F, 0)` without tension.
 
-    The force jumps to `c ddot` at touch-down. With tension it is negative at the end of a rebound until the surfaces
-    part at d = 0; without, the contact ends where F = 0. For a mass m between two contacts with
+    The force jumps to `c ddot` at touch-down. With tension it is negative at the end of a rebound, until the surfaces
+    separate at d = 0; without tension the contact ends where F = 0. For a mass m between two contacts with
     `zeta = c / (2 sqrt(k m)) < 1`, the coefficient of restitution is
 
         exp(-pi zeta / sqrt(1 - zeta^2))                                                 with tension
@@ -69,7 +69,7 @@ class LinearSpring(AbstractNormalLaw):
     stiffness: Float[Array, "*batch"] = eqx.field(converter=as_float)
     #: c, N s/m
     damping: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0)
-    #: whether negative forces act, as of a sticky surface
+    #: whether negative forces act, as between adhesive surfaces
     tension: bool = eqx.field(static=True, default=False)
     jumps: bool = eqx.field(static=True, default=True, init=False)
 
@@ -146,9 +146,9 @@ class Hertz(AbstractNormalLaw):
 
 
 def series_stiffness(*stiffnesses: ArrayLike, exponent: ArrayLike = 1.0) -> Float[Array, "*batch"]:
-    """The stiffness of surfaces that both yield, each with `F = k_i d_i^n`: `k^(-1/n) = sum of k_i^(-1/n)`.
+    """The stiffness of compliant surfaces in series, each with `F = k_i d_i^n`: `k^(-1/n) = sum of k_i^(-1/n)`.
 
-    The same force compresses all surfaces and their penetrations add up; for linear springs `1/k = 1/k_1 + 1/k_2`.
+    All surfaces have the same force, and their penetrations are added; for linear springs `1/k = 1/k_1 + 1/k_2`.
 
     ```python
     import jax.numpy as jnp
@@ -162,6 +162,6 @@ def series_stiffness(*stiffnesses: ArrayLike, exponent: ArrayLike = 1.0) -> Floa
 
 
 def _power(x, n):
-    """`x^n` for x >= 0 and n > 1, continued by a line below the smallest x whose powers of -3 are finite."""
+    """`x^n` for x >= 0 and n > 1, linear below the smallest x with a finite `x^-3`."""
     least = jnp.finfo(jnp.result_type(x, float)).tiny ** 0.25
     return x * jnp.where(x > least, x, least) ** (n - 1)

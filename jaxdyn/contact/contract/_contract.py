@@ -11,9 +11,9 @@ from jaxdyn.constraints.types import End
 
 
 class Touch(NamedTuple):
-    """Where two bodies touch, or come closest, at one configuration; world axes."""
+    """The nearest points of two bodies at a configuration, in world axes."""
 
-    #: distance along the normal, m; negative where the bodies overlap
+    #: signed distance along the normal, m; negative under penetration
     gap: Float[Array, ""]
     #: the point of contact, `(3,)`, m
     point: Float[Array, "3"]
@@ -24,9 +24,9 @@ class Touch(NamedTuple):
 class AbstractGap(eqx.Module):
     """Contract of a gap between a body and another one or the world.
 
-    `measure` returns a smooth function of the configuration. Rates and accelerations of the gap, and the motion of the
-    point of contact over both surfaces, are derivatives of it by forward mode. The gap has a rate of one metre a second
-    where the bodies separate along the normal with this speed, so that the multiplier of a contact is a force in N.
+    `measure` is a smooth function of the configuration. Rates and accelerations of the gap, and the motion of the point
+    of contact over both surfaces, are its derivatives by forward mode. The rate of the gap is the relative normal
+    velocity, m/s, so that the multiplier of a contact is a force in N.
     """
 
     #: frame of the first body, on which a contact force acts along the normal

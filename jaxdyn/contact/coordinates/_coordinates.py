@@ -35,7 +35,8 @@ class FunctionalCoordinates(eqx.Module):
     * `function`: maps the `jaxdyn.spatial.Pose` of E in S to the coordinates `(k,)`; by default `pose_coordinates`. Any
       number of coordinates is allowed. A function with parameters should be an `equinox.Module`, so that they are
       leaves.
-    * `motion`: law of a moving object, a function from t (s) to the `Pose` of S in `base`; None for S fixed to `base`.
+    * `motion`: prescribed motion of the object, a function from t (s) to the `Pose` of S in `base`; None for S fixed to
+      `base`.
     * `constrained`: indices of the coordinates s^c that are zero in contact; the others are the free ones, s^f.
 
     Vukobratović, Potkonjak and Rodić, dynamics of robots in contact tasks: `sdd = J a + A`, `s^c = 0`.
@@ -113,9 +114,9 @@ class CoordinateKinematics(eqx.Module):
     rate: Float[Array, " k"]
     #: J
     jacobian: Float[Array, "k nv"]
-    #: `s_t`, the rate due to a law of time of the object
+    #: `s_t`, the rate due to the prescribed motion of the object
     drift: Float[Array, " k"]
-    #: A, with every term of a moving object
+    #: A, including the terms of the prescribed motion
     bias: Float[Array, " k"]
 
     def second_rate(self, a: Float[Array, " nv"]) -> Float[Array, " k"]:
@@ -136,7 +137,7 @@ class CoordinateKinematics(eqx.Module):
 
 
 class FunctionalConstraint(AbstractHolonomic):
-    """The constrained functional coordinates are zero, `s^c = 0`, one row each."""
+    """The constraint `s^c = 0` on the constrained functional coordinates, one row each."""
 
     name: str = eqx.field(static=True)
     coordinates: FunctionalCoordinates

@@ -10,8 +10,8 @@ from jaxdyn.spatial import Pose
 def pose_coordinates(pose: Pose) -> Float[Array, "6"]:
     """Position and z-y-x angles of a pose: (x, y, z, yaw, pitch, roll), m and rad.
 
-    `R = Rz(yaw) Ry(pitch) Rx(roll)`. Where the pitch is a right angle, the yaw is zero. The angles are for reports and
-    for rows of free coordinates; constrain tilts as in `peg_coordinates`.
+    `R = Rz(yaw) Ry(pitch) Rx(roll)`. At a pitch of 90 degrees the yaw is set to zero. Use the angles for output and as
+    free coordinates; constrain tilts as in `peg_coordinates`.
     """
     r = pose.rotation
     cosine2 = r[0, 0] ** 2 + r[1, 0] ** 2

@@ -36,17 +36,18 @@ def with_environment(
 ) -> EnvironmentModel:
     """The robot together with a surface that moves along its normal, on a spring and a damper.
 
-    The surface is a link on a prismatic joint with the stiffness, damping and armature of the environment. It is
-    measured from its equilibrium, so its mass has no weight. With an outer spring the tool acts on it through a
-    `CompliantContact`, `F = max(0, k_o (w - s) + b_o (wdot - sdot))`. Without one the contact is rigid: hand `gap` to
-    a `Contact` of a `ContactMotion`, which has the impact on the mass and the motion with it.
+    The surface is a link on a prismatic joint with the stiffness and damping of the environment, and its mass as
+    armature. Its coordinate is measured from the equilibrium, so that its weight does not appear. With an outer spring
+    the tool acts on it through a `CompliantContact`, `F = max(0, k_o (w - s) + b_o (wdot - sdot))`. Without one the
+    contact is rigid: pass `gap` to a `Contact` of a `ContactMotion`, which simulates the impact on the mass and the
+    motion in contact with it.
 
     Arguments:
 
     * `model`: the robot
-    * `frame`: the point of the tool that touches, a frame as for `Gap`
+    * `frame`: the contact point of the tool, a frame as for `Gap`
     * `surface`: a frame on "world" in the surface at equilibrium, whose z axis is the outward normal
-    * `environment`: mass, stiffness and damping; leaves `armature`, `stiffness` and `damping` of the new joint
+    * `environment`: mass, stiffness and damping, which become the leaves `armature`, `stiffness` and `damping`
     * `outer`: law of a spring between tool and mass, such as `LinearSpring(k_o, b_o)`
     * `name`: of the link; its joint is `<name>_joint`
 

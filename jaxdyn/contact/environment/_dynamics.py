@@ -116,8 +116,8 @@ def environment_impact(
 
         (H + m J^T J) dv = -m J^T c,    P = -m c / (1 + m J H^-1 J^T)
 
-    Equations 20.95 to 20.97 of Vukobratovic and Potkonjak 2002 use one velocity for both bodies, which leaves only the
-    trivial solution; here the surface has its own before the impact.
+    Equations 20.95 to 20.97 of Vukobratovic and Potkonjak 2002 use one velocity for both bodies, which has only the
+    trivial solution; here the surface has a separate velocity before the impact.
 
     Arguments as for `environment_dynamics`; `surface_velocity`: of the surface before the impact, outwards, m/s.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from jaxdyn._numerics import as_float, as_function
+from jaxdyn._numerics import as_float, as_function, optional_float
 from jaxdyn._types import Array, Config, Float, Scalar
 from jaxdyn.contact.compliant import GapCoordinate, gap_coordinate
 from jaxdyn.contact.contract import AbstractGap
@@ -14,14 +14,6 @@ from jaxdyn.contact.environment._dynamics import Environment
 from jaxdyn.dynamics import AbstractPart, Action, bias_forces, mass_matrix, passive_forces
 from jaxdyn.kinematics import difference
 from jaxdyn.model import Model
-
-
-def _as_optional_float(x):
-    return None if x is None else as_float(x)
-
-
-def _as_optional_function(f):
-    return None if f is None else as_function(f)
 
 
 class PenetrationState(NamedTuple):
@@ -34,30 +26,30 @@ class PenetrationState(NamedTuple):
 
 
 class EnvironmentForceControl(AbstractPart):
-    """Computed-torque control of the force on a dynamic environment, by the penetration that belongs to it.
+    """Computed-torque control of the force on a dynamic environment, through the corresponding penetration.
 
     The desired gap is the motion of the environment under the desired force, `m sddot_d + b sdot_d + k s_d = -F_d(t)`,
-    which the law integrates. With `e = s - s_d`, the robot follows it by
+    which the law integrates. With `e = s - s_d`, the robot tracks it by
 
         tau = H a + h - J^T F,    J a + A = sddot_d - kd edot - kp e,    F = -(m sddot + b sdot + k s)
 
-    For a perfect model `eddot + kd edot + kp e = 0`, and the error of the force, `-(m eddot + b edot + k e)`, dies out
-    with the same poles, which are chosen freely. Motions that leave the gap unchanged follow `posture`, with their
-    inertia decoupled from the contact.
+    For a perfect model `eddot + kd edot + kp e = 0`, and the force error `-(m eddot + b edot + k e)` decays with the
+    same poles, which can be placed freely. Null-space motions, which leave the gap unchanged, track `posture`,
+    dynamically decoupled from the contact.
 
-    The law starts from the actual gap and its rate, so that the initial force error is zero for a perfect model;
-    another start is given as `simulate(parts=)`.
+    The initial state is the actual gap and its rate, so that the initial force error is zero for a perfect model; pass
+    another initial state as `simulate(parts=)`.
 
     Arguments:
 
-    * `model`: the robot that the law knows, without the environment
+    * `model`: model of the robot in the law, without the environment
     * `gap`: to the surface in equilibrium
-    * `environment`: as known to the law
+    * `environment`: model of the environment in the law
     * `desired`: the force F_d on the robot along the normal, N, a function of time
     * `kp`, `kd`: gains of the gap, 1/s^2 and 1/s
-    * `posture`: configuration `(nq,)` for motions along the surface, or None
+    * `posture`: desired configuration `(nq,)` of null-space motions, or None
     * `posture_kp`, `posture_kd`: their gains, 1/s^2 and 1/s
-    * `measured`: function `(t, q, v)` that returns the measured force in place of the one of the model
+    * `measured`: function `(t, q, v)` that returns the measured force, which replaces the modelled force
     * `passive`: whether the law compensates the damping, friction and springs of the joints
 
     ```python
@@ -85,10 +77,10 @@ class EnvironmentForceControl(AbstractPart):
     desired: Callable[[Scalar], Scalar] = eqx.field(converter=as_function)
     kp: Float[Array, "*batch"] = eqx.field(converter=as_float)
     kd: Float[Array, "*batch"] = eqx.field(converter=as_float)
-    posture: Config | None = eqx.field(converter=_as_optional_float, default=None)
+    posture: Config | None = eqx.field(converter=optional_float, default=None)
     posture_kp: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0)
     posture_kd: Float[Array, "*batch"] = eqx.field(converter=as_float, default=0.0)
-    measured: Callable[..., Scalar] | None = eqx.field(converter=_as_optional_function, default=None)
+    measured: Callable[..., Scalar] | None = eqx.field(converter=as_function, default=None)
     passive: bool = eqx.field(static=True, default=True)
 
     def initial(self, model, q, v):
@@ -108,7 +100,7 @@ class EnvironmentForceControl(AbstractPart):
         return Action(tau, rate=PenetrationState(state.velocity, acceleration))
 
     def _accelerations(self, q, v, s: GapCoordinate, command) -> tuple[Array, Array]:
-        """Accelerations `(nv,)` with the commanded one of the gap, nearest to those of the posture, and `H`."""
+        """Accelerations `(nv,)` nearest to those of the posture that have the commanded gap acceleration, and `H`."""
         mass = mass_matrix(self.model, q)
         a = -self.posture_kd * v
         if self.posture is not None:

@@ -1,4 +1,4 @@
-"""An environment without mass, whose surface lags behind after the robot has left it."""
+"""A massless environment, whose surface relaxes after the robot has separated from it."""
 
 from typing import NamedTuple
 
@@ -31,12 +31,12 @@ class SurfaceState(NamedTuple):
 class MasslessEnvironment(AbstractSwitchingPart):
     """A surface on a spring and a damper without mass: `F = -(k s + b sdot)` in contact, s the gap to its equilibrium.
 
-    The contact opens where F falls to zero, before s does: the surface lags behind. It then creeps back by
-    `b wdot + k w = 0`, and the contact closes where `s = w`. F jumps there, because the damper takes the speed of the
-    robot at once. The state of the part, a `SurfaceState`, has a discrete part; `simulate` requires
+    The contact opens where F falls to zero, before s reaches zero. The displacement w of the free surface then relaxes
+    by `b wdot + k w = 0`, and the contact closes where `s = w`. F is discontinuous there, because the damper acts on
+    the velocity of the robot. The state of the part, a `SurfaceState`, has a discrete part; `simulate` requires
     `events=jaxdyn.simulation.switching_events(system)`.
 
-    At the start the surface is in equilibrium, or in contact with a robot that begins behind it and presses.
+    Initially the surface is in equilibrium, or in contact if the robot penetrates it with a positive force.
 
     Arguments: `gap` to the surface in equilibrium, `stiffness` k (N/m), `damping` b (N s/m), and `friction`.
 
@@ -53,7 +53,7 @@ class MasslessEnvironment(AbstractSwitchingPart):
     system = jd.System(tool, (floor,))
     start, ts = jnp.array([0.1]), jnp.array([0.0, 0.3])
     drop = jd.simulate(system, start, jnp.zeros(1), ts, events=switching_events(system))
-    assert drop.events.count == 2 and drop.parts[0].position[-1] < 0  # touched and left; the surface still creeps
+    assert drop.events.count == 2 and drop.parts[0].position[-1] < 0  # two events; the surface still relaxes
     ```
     """
 
@@ -77,7 +77,7 @@ class MasslessEnvironment(AbstractSwitchingPart):
     def act(self, model, t, q, v, state):
         forces, x = self._forces(model, t, q, v, state)
         force = forces.normal_force * forces.normal + forces.friction_force
-        rate = jnp.where(state.closed > 0.5, forces.rate, self._creep(state.position))
+        rate = jnp.where(state.closed > 0.5, forces.rate, self._relaxation_rate(state.position))
         return Action(
             external=contact_wrenches(self.gap, x.configuration, forces.point, force),
             rate=SurfaceState(rate, jnp.zeros_like(rate)),
@@ -92,8 +92,8 @@ class MasslessEnvironment(AbstractSwitchingPart):
     def _law(self, s, rate):
         return -(self.stiffness * s + self.damping * rate)
 
-    def _creep(self, w):
-        """Rate of the free surface; without a damper it is always in equilibrium."""
+    def _relaxation_rate(self, w):
+        """Velocity of the free surface; without a damper it is always in equilibrium."""
         is_damped = self.damping > 0
         return jnp.where(is_damped, -self.stiffness * w / jnp.where(is_damped, self.damping, 1), 0)
 

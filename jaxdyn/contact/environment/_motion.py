@@ -1,4 +1,4 @@
-"""Motion of a robot in lasting contact with a dynamic environment."""
+"""Motion of a robot in sustained contact with a dynamic environment."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,8 +15,8 @@ from jaxdyn.model import Model
 class EnvironmentMotion(AbstractMotion):
     """The motion of a robot in contact with a dynamic environment, whose surface moves with it.
 
-    The equations are those of `environment_dynamics`. The contact lasts: its force may become negative. To end the
-    simulation where the contact opens, give a terminal `Event` where `contact_force` falls to zero.
+    The equations are those of `environment_dynamics`. The contact is permanent: its force may become negative. To end
+    the simulation where the contact opens, pass a terminal `Event` for the zero of `contact_force`.
 
     Arguments: `gap` to the undeformed surface, and the `environment`.
 

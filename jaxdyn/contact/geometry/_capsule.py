@@ -13,16 +13,16 @@ from jaxdyn.spatial import Pose
 
 
 class Capsule(AbstractShape, AbstractSurface):
-    """A cylinder with half spheres at its ends, about the z axis of its frame; a shape or a surface.
+    """A cylinder with hemispherical ends about the z axis of its frame, a shape or a surface.
 
-    As a surface its normal on its axis is the x axis of its frame. The nearest point of two parallel capsules is the
-    middle of the stretch over which they are equally near. A capsule as a shape that lies on a plane touches it at both
-    ends: use `capsule_ends`.
+    As a surface, its normal on its axis is the x axis of its frame. The nearest point of two parallel capsules is the
+    midpoint of the segment of nearest points. A capsule as a shape that lies on a plane touches it at both ends: use
+    `capsule_ends`.
     """
 
-    #: of the cylinder and the half spheres, m
+    #: of the cylinder and the hemispheres, m
     radius: Float[Array, ""] = eqx.field(converter=as_float)
-    #: of the cylinder, without the half spheres, m
+    #: of the cylinder, without the hemispheres, m
     length: Float[Array, ""] = eqx.field(converter=as_float)
 
     def nearest_ball(self, surface: AbstractSurface, pose: Pose):

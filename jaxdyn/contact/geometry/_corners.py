@@ -17,7 +17,7 @@ from jaxdyn.spatial import Pose
 def capsule_ends(
     first: End | str | tuple, capsule: Capsule, second: End | str | tuple, surface: AbstractSurface
 ) -> tuple[Gap, Gap]:
-    """Gaps of the half spheres at the ends of a capsule, first that at negative z.
+    """Gaps of the hemispheres at the ends of a capsule, the one at negative z first.
 
     A capsule that lies on a plane, or in a cylinder or a sphere, touches it at both ends. Arguments as in `Gap`.
 

@@ -14,8 +14,8 @@ from jaxdyn.contact.geometry._segments import nearest_parameter
 class Cylinder(AbstractSurface):
     """An infinite cylinder about the z axis of its frame.
 
-    The normal on its axis is the x axis of its frame. All points of a segment parallel to the axis are equally near:
-    the point is its middle.
+    The normal on its axis is the x axis of its frame. The nearest point of a segment parallel to the axis is its
+    midpoint.
     """
 
     #: m

@@ -12,7 +12,7 @@ from jaxdyn.spatial import Pose
 class Disc(AbstractShape):
     """The thin rim of a disc, whose axle is the z axis of its frame: a wheel, a coin, the edge of a peg.
 
-    Where all points of the rim are equally near, the point is that on the x axis of its frame.
+    If all points of the rim are at the same distance, the nearest point is the one on the x axis of its frame.
     """
 
     #: m

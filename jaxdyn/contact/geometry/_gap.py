@@ -24,8 +24,8 @@ class Gap(AbstractGap):
     * `second`: frame of the surface, as `first`; "world" for an obstacle at rest.
     * `surface`: `Plane`, `Sphere`, `Cylinder`, `Capsule`, `ImplicitSurface`, or `Inside` of one of them.
 
-    All numbers are leaves: radii, lengths, normals and the placements of both frames. `measure` returns the distance of
-    the nearest points, the one on the shape, and the normal from the surface to the shape.
+    Radii, lengths, normals and the poses of both frames are leaves. `measure` returns the signed distance, the nearest
+    point of the shape, and the normal from the surface to the shape.
     """
 
     first: End

@@ -16,9 +16,9 @@ from jaxdyn.contact.geometry._search import circle, nearest_point, segment
 class ImplicitSurface(AbstractSurface):
     """The surface `phi(p) = 0`, with p in axes of its frame, m; the body fills the points with negative phi.
 
-    phi returns a scalar with a gradient other than zero on the surface, and is smooth: it has as many derivatives as
-    are taken of the motion, and two more. It need not be a distance: points are projected onto the surface by a Newton
-    iteration, so that the gap is the distance of the nearest points. Beyond a centre of curvature, or where the
+    phi returns a scalar with a non-zero gradient on the surface. It is smooth: order n derivatives of the motion take
+    order n + 2 derivatives of phi. It need not be a distance: points are projected onto the surface by a Newton
+    iteration, so that the gap is the Euclidean distance. Beyond a centre of curvature, or where the
     iteration does not converge, the distance is `phi / |grad phi|`, which has the right sign. Where the gradient
     vanishes, the distance is phi and the normal is the z axis. A function with parameters should be an
     `equinox.Module`, so that they are leaves.

@@ -12,8 +12,8 @@ from jaxdyn.contact.geometry._direction import length_and_direction
 class Plane(AbstractSurface):
     """A plane through the origin of its frame; the body fills the half-space behind it.
 
-    All ends of a segment parallel to the plane are equally near: the point is its middle. The point of a circle
-    parallel to the plane is that on its first axis, x for a `Disc`.
+    The nearest point of a segment parallel to the plane is its midpoint; that of a circle parallel to the plane is on
+    the first axis of the circle, x for a `Disc`.
     """
 
     #: outward normal in axes of the frame, of any length except zero

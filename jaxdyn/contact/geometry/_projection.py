@@ -4,8 +4,8 @@ The nearest point x of `phi = 0` to p and the multiplier l solve
 
     x + l grad phi(x) = p,   phi(x) = 0,   and the distance is l |grad phi(x)|.
 
-A fixed number of safeguarded Newton steps without derivatives finds the solution. Further steps with a constant matrix
-carry derivatives, as in `_search`.
+A fixed number of safeguarded Newton steps, which are not differentiated, finds the solution. Further steps with a
+constant matrix carry the derivatives, as in `_search`.
 """
 
 import jax
@@ -44,7 +44,7 @@ def _matrix(phi, x, multiplier):
 
 
 def _iterate(phi, p):
-    """The nearest point and its multiplier, the inverse matrix there, and whether the point is the nearest around it.
+    """The nearest point and its multiplier, the inverse matrix there, and whether the point is a local minimum.
 
     If it is not, the point is `p`, and multiplier and inverse matrix are zero.
     """

@@ -1,9 +1,9 @@
 """The point of a segment or a circle nearest to a surface, where no closed form exists.
 
-The parameter s of the point is a root of `g(s) = n(p(s)) . p'(s)`, the slope of the distance along the curve. A grid
-finds the two deepest valleys of the distance, a safeguarded Newton iteration with a fixed number of steps their bottom.
-Both run without derivatives. Further steps from there carry derivatives, with a constant slope of g: each of them makes
-the derivatives of s of one more order exact, those of the distance of two more.
+The parameter s of the point is a root of `g(s) = n(p(s)) . p'(s)`, the derivative of the distance along the curve. The
+two lowest local minima of the distance on a grid are refined by a safeguarded Newton iteration with a fixed number of
+steps. Neither is differentiated. Further Newton steps with a constant slope of g carry the derivatives: each step makes
+the derivatives of s exact to one more order, those of the distance to two more.
 """
 
 from collections.abc import Callable
@@ -50,8 +50,8 @@ def circle(centre, first, second, radius) -> Curve:
 def nearest_point(surface, curve: Curve):
     """The point of a curve with the least distance from a surface.
 
-    Where the distance is constant along the curve, its first point. The two deepest valleys of the distance on a grid
-    are searched; valleys narrower than the grid may be missed.
+    Where the distance is constant along the curve, its first point. The two lowest local minima on a grid are refined;
+    minima narrower than the grid may be missed.
     """
     still = stop_derivatives(surface), curve._replace(vectors=lax.stop_gradient(curve.vectors))
     s, inverse = lax.stop_gradient(_search(*still))
@@ -85,22 +85,22 @@ def _search(surface, curve: Curve):
     distance = jax.vmap(lambda s: surface.distance_and_normal(curve(s))[0])
     grid = jnp.asarray(np.linspace(0, 1, GRID, endpoint=not curve.closed), dtype)
     rounding = 16 * jnp.finfo(dtype).eps * jnp.max(jnp.abs(jax.vmap(curve)(grid)))
-    starts = _deepest_valleys(distance(grid), rounding, curve.closed)
+    starts = _lowest_minima(distance(grid), rounding, curve.closed)
     s, is_end = jax.vmap(lambda k: _descend(surface, curve, grid, k))(starts)
     first, second = distance(s)
     k = jnp.where(second < first - rounding, 1, 0)
     return s[k], jnp.where(is_end[k], 0, _newton_step(surface, curve, s[k])[2])
 
 
-def _deepest_valleys(distance, rounding, closed: bool):
-    """Indices of the least distance on a grid, the first one if several are equal, and of the next valley.
+def _lowest_minima(distance, rounding, closed: bool):
+    """Indices of the least distance on a grid, the first one if several are equal, and of the next local minimum.
 
-    The deeper of two valleys need not be that with the least distance on the grid.
+    The global minimum along the curve need not be next to the least distance on the grid.
     """
     sides = jnp.pad(distance, 1, mode="wrap") if closed else jnp.pad(distance, 1, constant_values=jnp.inf)
-    is_valley = (distance <= sides[:-2]) & (distance <= sides[2:])
+    is_minimum = (distance <= sides[:-2]) & (distance <= sides[2:])
     least = jnp.argmax(distance <= jnp.min(distance) + rounding)
-    others = jnp.where(is_valley & (jnp.arange(GRID) != least), distance, jnp.inf)
+    others = jnp.where(is_minimum & (jnp.arange(GRID) != least), distance, jnp.inf)
     return jnp.stack([least, jnp.argmin(others)])
 
 

@@ -17,7 +17,7 @@ def nearest_parameter(start, along, scale):
 def nearest_between_segments(start, along, other, other_along):
     """The s in [0, 1] of the point `start + s along` nearest to another segment.
 
-    For parallel segments s is the middle of the points that are equally near (Ericson 2005, section 5.1.9).
+    For parallel segments s is the midpoint of the nearest points (Ericson 2005, section 5.1.9).
     """
     a, b, e = along @ along, along @ other_along, other_along @ other_along
     between = start - other

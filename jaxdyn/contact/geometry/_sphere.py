@@ -14,8 +14,8 @@ from jaxdyn.spatial import Pose
 class Sphere(AbstractShape, AbstractSurface):
     """A sphere about the origin of its frame, a shape of the first body or a surface of the second.
 
-    The normal at its centre is the z axis of its frame. Where the centre lies on the axis of a circle, the nearest
-    point of the circle is that on its first axis, x for a `Disc`.
+    The normal at its centre is the z axis of its frame. If the centre is on the axis of a circle, the nearest point of
+    the circle is on the first axis of the circle, x for a `Disc`.
     """
 
     #: m

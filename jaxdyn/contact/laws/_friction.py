@@ -1,4 +1,4 @@
-"""Dry friction of a rigid contact: bounds of the friction force and of friction torques by the normal force."""
+"""Dry friction of a rigid contact: friction forces and torques bounded by the normal force."""
 
 from typing import NamedTuple
 
@@ -9,12 +9,12 @@ from jax import core
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
-from jaxdyn._numerics import as_float, safe_norm
+from jaxdyn._numerics import as_float, optional_float, tangent_basis
 from jaxdyn._types import Array, Float
 
 
 class FrictionGroup(NamedTuple):
-    """Rows of a contact whose forces lie in one cone: sliding, rolling or spinning."""
+    """Rows of a contact whose forces lie in one friction cone: sliding, rolling or spinning."""
 
     #: unit vectors, scaled where friction is anisotropic, `(dimension, 3)`, world axes
     basis: Float[Array, "dimension 3"]
@@ -25,15 +25,15 @@ class FrictionGroup(NamedTuple):
 class Coulomb(eqx.Module):
     """Coulomb's law: a contact sticks while `|F_t| <= mu_s F_n` and slides with `F_t = -mu_k F_n c_t / |c_t|`.
 
-    Anisotropic friction has an elliptic cone, with the coefficient `mu` along `direction` and `mu ratio` across it;
-    the force then dissipates the most power within the cone. Rolling friction bounds the torque in the plane of contact
-    by `rolling F_n`, spinning friction the torque about the normal by `spinning F_n`, each with its own sticking.
+    Anisotropic friction has an elliptic cone, with the coefficient `mu` along `direction` and `mu ratio` across it; the
+    force follows the principle of maximum dissipation. Rolling friction bounds the torque in the tangent plane by
+    `rolling F_n`, spinning friction the torque about the normal by `spinning F_n`. The three stick independently.
 
     Arguments:
 
     * `mu`: coefficient of friction; of static friction if `kinetic` is given.
     * `kinetic`: coefficient while the contact slides, by default `mu`.
-    * `ratio`: of the coefficient across `direction` to that along it.
+    * `ratio`: ratio of the coefficient across `direction` to the coefficient along it.
     * `direction`: in axes of the second body, for anisotropic friction; by default its x axis.
     * `rolling`, `spinning`: lengths of rolling and spinning friction, m; None for no such friction.
 
@@ -47,11 +47,11 @@ class Coulomb(eqx.Module):
     """
 
     mu: Float[Array, ""] = eqx.field(converter=as_float)
-    kinetic: Float[Array, ""] | None = eqx.field(converter=lambda x: None if x is None else as_float(x), default=None)
-    ratio: Float[Array, ""] | None = eqx.field(converter=lambda x: None if x is None else as_float(x), default=None)
+    kinetic: Float[Array, ""] | None = eqx.field(converter=optional_float, default=None)
+    ratio: Float[Array, ""] | None = eqx.field(converter=optional_float, default=None)
     direction: Float[Array, "3"] = eqx.field(converter=as_float, default=(1.0, 0.0, 0.0))
-    rolling: Float[Array, ""] | None = eqx.field(converter=lambda x: None if x is None else as_float(x), default=None)
-    spinning: Float[Array, ""] | None = eqx.field(converter=lambda x: None if x is None else as_float(x), default=None)
+    rolling: Float[Array, ""] | None = eqx.field(converter=optional_float, default=None)
+    spinning: Float[Array, ""] | None = eqx.field(converter=optional_float, default=None)
 
     def __check_init__(self):
         for name in ("mu", "kinetic", "ratio", "rolling", "spinning"):
@@ -70,7 +70,7 @@ class Coulomb(eqx.Module):
         `rotation` `(3, 3)` has the axes of the second body.
         """
         if plane is None:
-            tangents = _tangents(normal, None if self.ratio is None else rotation @ self.direction)
+            tangents = tangent_basis(normal, None if self.ratio is None else rotation @ self.direction)
             axes = tangents
             if self.ratio is not None:
                 tangents = tangents * jnp.stack([jnp.ones_like(self.ratio), self.ratio])[:, None].astype(normal.dtype)
@@ -84,24 +84,13 @@ class Coulomb(eqx.Module):
         return tuple(out)
 
     def bounds(self, planar: bool) -> tuple[list[Array], list[Array]]:
-        """Radii of the cones of all groups at a unit normal force, while sticking and while sliding."""
+        """Radii of the friction cones of all groups per unit of normal force, while sticking and while sliding."""
         sticking, sliding = [self.mu], [self.mu if self.kinetic is None else self.kinetic]
         for x in (self.rolling, None if planar else self.spinning):
             if x is not None:
                 sticking.append(x)
                 sliding.append(x)
         return sticking, sliding
-
-
-def _tangents(normal, direction: Array | None):
-    """Two unit vectors across the normal, the first one along `direction` if it is given."""
-    if direction is None:
-        x, y = jnp.eye(3, dtype=normal.dtype)[:2]
-        direction = jnp.where(jnp.abs(normal[0]) < 0.9, x, y)
-    first = direction.astype(normal.dtype)
-    first = first - (first @ normal) * normal
-    first = first / jnp.maximum(safe_norm(first), jnp.finfo(normal.dtype).tiny)
-    return jnp.stack([first, jnp.cross(normal, first)])
 
 
 def as_friction(friction: Coulomb | ArrayLike | None) -> Coulomb | None:

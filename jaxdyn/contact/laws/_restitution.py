@@ -1,7 +1,8 @@
 """Laws of restitution: the end of the expansion of an impact.
 
-An impact is a path over the normal impulse p. The normal velocity `c_n` rises from its value before the impact through
-zero, where compression ends with the impulse `p_c`; the work of the normal impulse is `W(p) = integral of c_n dp`.
+The normal impulse p is the independent variable of an impact. The normal velocity `c_n` increases from its value before
+the impact through zero, where compression ends with the impulse `p_c`; the work of the normal force is
+`W(p) = integral of c_n dp`.
 """
 
 import abc
@@ -32,7 +33,7 @@ class AbstractRestitution(eqx.Module):
         Arguments:
 
         * `c_before`: normal velocity before the impact, negative.
-        * `p_c`, `compression_work`: normal impulse and the positive work that compression takes.
+        * `p_c`, `compression_work`: normal impulse, and energy absorbed, in compression.
         * `break_impulse`: impulse after the end of compression at which `slope = d c_n / dp` becomes `later_slope`.
         """
 
@@ -45,7 +46,7 @@ class AbstractRestitution(eqx.Module):
 
     @abc.abstractmethod
     def remainder(self, e, c_before, p_c, compression_work, p, c, work, slope) -> Array:
-        """Normal impulse that remains from such a point of the expansion, if `d c_n / dp = slope` from there on."""
+        """Remaining normal impulse at this point of the expansion, if `slope = d c_n / dp` is constant from here on."""
 
 
 def _rise(target, break_impulse, slope, later_slope):
@@ -66,7 +67,7 @@ def _root(x):
 class Newton(AbstractRestitution):
     """Newton's law: the normal velocity after the impact is -e times that before it.
 
-    With friction it can add energy where the slip stops or reverses during the impact (Kane and Levinson 1985).
+    With friction, the energy can increase if the slip stops or reverses during the impact (Kane and Levinson 1985).
 
     ```python
     from jaxdyn.contact import Newton
@@ -110,7 +111,7 @@ class Poisson(AbstractRestitution):
 
 
 class Stronge(AbstractRestitution):
-    """Stronge's law: the normal impulse returns in the expansion the part `e^2` of the work of the compression.
+    """Stronge's law: the work of the normal force in the expansion is `e^2` times the energy absorbed in compression.
 
     ```python
     from jaxdyn.contact import Stronge

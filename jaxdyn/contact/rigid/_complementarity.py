@@ -5,10 +5,10 @@ For all contacts find forces (or impulses) lambda and rates `u = G lambda + w` w
     0 <= lambda_n - l  perpendicular to  u_n >= 0,    |lambda_t| <= mu lambda_n,
     u_t = -k lambda_t,  k >= 0,  k (mu lambda_n - |lambda_t|) = 0
 
-where a group of friction whose slip is known has `lambda_t = -mu lambda_n d` instead. The conditions are equivalent to
-`R(lambda) = 0` with the projections of Alart and Curnier (1991), on which Newton's method converges in a few steps from
-near the solution. It begins at zero; while it does not converge, sweeps of projected Gauss-Seidel iterations bring it
-nearer.
+where a friction group with a known direction d of slip has `lambda_t = -mu lambda_n d` instead. The conditions are
+equivalent to `R(lambda) = 0` with the projections of Alart and Curnier (1991), a semi-smooth equation on which Newton's
+method converges locally in a few steps. The iteration starts at zero; while it does not converge, sweeps of projected
+Gauss-Seidel iterations improve its starting point.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Problem(NamedTuple):
 
     delassus: Float[Array, "rows rows"]
     bias: Float[Array, " rows"]
-    #: 1 for contacts that take part
+    #: 1 for the contacts of the problem, 0 for open ones
     takes_part: Float[Array, " contacts"]
     #: lower bounds of the normal forces
     least: Float[Array, " contacts"]
@@ -50,7 +50,7 @@ class Solution(NamedTuple):
 
 
 def solve_complementarity(layout: Layout, problem: Problem) -> Solution:
-    """Solves the problem; the solution is differentiable with respect to all data, with its modes held fixed."""
+    """Solves the problem; the solution is differentiable with respect to all data within its modes."""
     fixed = jax.lax.stop_gradient(problem)
     step = _step_sizes(layout, fixed)
     residual = lambda forces, p: _residual(layout, p, step, forces)
@@ -105,7 +105,7 @@ def _residual(layout: Layout, p: Problem, step, forces):
 
 
 def _friction(layout: Layout, p: Problem, normal, trial):
-    """Friction forces `(groups, 3)` from normal forces and from the forces at which the groups would stick."""
+    """Friction forces `(groups, 3)`: the trial forces, projected onto the friction cones."""
     radius = (p.mu * jnp.maximum(normal, 0))[:, None]
     length = safe_norm(trial, axis=1)[:, None]
     outside = length > radius

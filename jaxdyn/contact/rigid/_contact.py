@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxdyn._numerics import as_float
+from jaxdyn._numerics import optional_float
 from jaxdyn._types import Array, Float
 from jaxdyn.constraints.contract import Configuration, KinematicState
 from jaxdyn.contact.contract import AbstractGap, Touch, relative_velocity
@@ -15,14 +15,10 @@ def _as_restitution(law: AbstractRestitution | ArrayLike) -> AbstractRestitution
     return law if isinstance(law, AbstractRestitution) else Newton(law)
 
 
-def _as_plane(plane):
-    return None if plane is None else as_float(plane)
-
-
 class Contact(eqx.Module):
-    """A rigid contact: two bodies that touch without overlap, slide, stick, collide and separate.
+    """A rigid contact of two bodies, which do not penetrate: they collide, slide, stick and separate.
 
-    With the gap g and its normal force F, `0 <= g, 0 <= F, g F = 0`; friction and restitution obey their laws.
+    The gap g and the normal force F satisfy the complementarity conditions `0 <= g, 0 <= F, g F = 0`.
 
     Arguments:
 
@@ -44,11 +40,11 @@ class Contact(eqx.Module):
     gap: AbstractGap
     friction: Coulomb | None = eqx.field(converter=as_friction, default=None)
     restitution: AbstractRestitution = eqx.field(converter=_as_restitution, default=0.0)
-    plane: Float[Array, "3"] | None = eqx.field(converter=_as_plane, default=None)
+    plane: Float[Array, "3"] | None = eqx.field(converter=optional_float, default=None)
 
     @property
     def dimensions(self) -> tuple[int, ...]:
-        """Numbers of rows of the groups of friction."""
+        """Number of rows of each friction group."""
         if self.friction is None:
             return ()
         rolling, spinning = self.friction.has_rolling_and_spinning
@@ -58,7 +54,7 @@ class Contact(eqx.Module):
 
     @property
     def angular(self) -> tuple[bool, ...]:
-        """Whether the groups of friction concern relative angular velocities."""
+        """Whether the rows of each friction group are relative angular velocities."""
         return (False, *[True] * (len(self.dimensions) - 1)) if self.dimensions else ()
 
     def groups(self, x: Configuration, touch: Touch) -> tuple[FrictionGroup, ...]:

@@ -1,11 +1,12 @@
-"""Contact forces in given modes: closed contacts, of which the groups of friction stick or slide.
+"""Contact forces in given modes, with sticking and sliding friction groups.
 
-Rows of sticking groups and normals of closed contacts have `cdot = 0`. A sliding group exerts `-mu_k F_n d` with the
-direction d of its slip, so that all forces are `lambda = S y` with the multipliers y of the rows held at rest:
+The active rows, normals of closed contacts and rows of their sticking groups, have `cdot = 0`. A sliding group exerts
+`-mu_k F_n d` with the direction d of its slip, so that all forces are `lambda = S y` with the multipliers y of the
+active rows:
 
     P G S y + P w = 0
 
-with the projection P onto these rows. The solution of least norm is taken where forces are not unique.
+with the projection P onto the active rows. Forces that are not unique are those of least norm.
 """
 
 from typing import NamedTuple
@@ -40,15 +41,15 @@ def friction_cones(contacts: tuple[Contact, ...], dtype) -> Cones:
 
 
 def zero_speed(rate):
-    """Speeds below this number, m/s or rad/s, are those of rounding."""
+    """Speed below which a velocity is rounding error, m/s or rad/s."""
     return jnp.finfo(rate.dtype).eps ** 0.6 * (1 + jnp.max(jnp.abs(rate), initial=0))
 
 
 def slip_directions(layout: Layout, rate, basis, direction) -> Float[Array, " rows"]:
     """Unit vectors of the slips of all groups, in their rows; zero in normal rows.
 
-    They are those of the rates, turned to the side of the reference `direction`, `(groups, 3)`: so the friction force
-    is smooth along a step in which the slip comes to rest. At zero slip they are the reference itself.
+    Their sign is chosen such that their product with the reference `direction`, `(groups, 3)`, is not negative, so that
+    the friction force is smooth along a step in which the slip stops. At zero slip they equal the reference.
     """
     reference = reference_directions(layout, basis, direction)
     length = safe_norm(reference, axis=1)[:, None]
@@ -80,7 +81,7 @@ def _at_rows(layout: Layout, x):
 
 
 def force_map(layout: Layout, cones: Cones, modes: Modes, directions) -> Float[Array, "rows rows"]:
-    """S, which maps multipliers of the rows at rest to the forces along all rows."""
+    """S, which maps multipliers of the active rows to the forces along all rows."""
     closed = modes.closed[layout.contact_of_row]
     sliding = closed * _at_rows(layout, modes.sliding * cones.sliding) * directions
     normal_of_row = layout.normal[layout.contact_of_row]
@@ -89,9 +90,9 @@ def force_map(layout: Layout, cones: Cones, modes: Modes, directions) -> Float[A
 
 
 def normal_gains(layout: Layout, cones: Cones, modes: Modes, directions, delassus) -> Float[Array, " contacts"]:
-    """The rate of the normal velocity by a unit of the normal force, relative to that without friction; 1 if open.
+    """Normal acceleration per unit of normal force, relative to a contact without friction; 1 for open contacts.
 
-    It is not positive where Painleve's paradox occurs.
+    It is not positive in Painleve's paradox.
     """
     by_forces = delassus @ force_map(layout, cones, modes, directions)
     own = jnp.diagonal(delassus)[layout.normal]  # zero between bodies that cannot move

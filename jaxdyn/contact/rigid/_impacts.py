@@ -21,7 +21,7 @@ from jaxdyn.contact.rigid._spatial_impact import spatial_impact
 
 
 class Impact(NamedTuple):
-    """Impulses along all rows, and why there are none: the limit of their number, or equations without solution."""
+    """Impulses along all rows, and whether the equations were solved and the sequence of impacts ended."""
 
     impulses: Float[Array, " rows"]
     is_solved: Bool[Array, ""]
@@ -37,7 +37,7 @@ class Encounter(NamedTuple):
     rate: Float[Array, " rows"]
     #: 1 for contacts without gap
     touching: Float[Array, " contacts"]
-    #: an approach that would rebound more slowly is plastic
+    #: rebound velocity below which an impact is plastic
     rest_speed: Float[Array, ""]
 
 
@@ -50,7 +50,7 @@ class AbstractImpactSequence(eqx.Module):
 
     @abc.abstractmethod
     def resolve(self, encounter: Encounter) -> Impact:
-        """Impulses after which no touching contact approaches."""
+        """Impulses after which no touching contact has an approach velocity."""
 
 
 def keep_slow_contacts(x: Encounter, impulses) -> Float[Array, " rows"]:
@@ -70,7 +70,7 @@ def keep_slow_contacts(x: Encounter, impulses) -> Float[Array, " rows"]:
 
 
 def single_impact(encounter: Encounter, i) -> Float[Array, " rows"]:
-    """The impulses of an impact at contact i alone; rolling and spinning friction have none."""
+    """The impulses of a single impact at contact i, without impulses of rolling and spinning friction."""
     layout, cones = contact_layout(encounter.contacts), friction_cones(encounter.contacts, encounter.rate.dtype)
     kinds = [_Kind.of(c) for c in encounter.contacts]
     distinct = list(dict.fromkeys(kinds))
@@ -111,18 +111,18 @@ def _impact_of_kind(kind: _Kind, kinds, layout: Layout, cones: Cones, x: Encount
 
 
 def _restitution(x: Encounter) -> Float[Array, " contacts"]:
-    """The coefficients of all contacts, zero for rebounds below the rest speed."""
+    """The coefficients of restitution of all contacts, zero for rebounds below the rest speed."""
     e = jnp.stack([jnp.asarray(c.restitution.e, x.rate.dtype) for c in x.contacts])
     normal = x.rate[contact_layout(x.contacts).normal]
     return jnp.where(-e * normal < x.rest_speed, 0, e)
 
 
 class AllAtOnce(AbstractImpactSequence):
-    """Impacts at the same instant act together: one complementarity problem for all impulses.
+    """Simultaneous impacts are resolved together by one complementarity problem for all impulses.
 
     Newton's law holds at all touching contacts, or Poisson's law after a common compression (Glocker and Pfeiffer
-    1995); friction opposes the slip after the impact, or after each of its two phases. A contact that touches alone has
-    the exact path of a single impact.
+    1995); friction opposes the slip after the impact, or after each of its two phases. A single touching contact has
+    the exact impact path.
 
     ```python
     from jaxdyn.contact import AllAtOnce
@@ -135,7 +135,7 @@ class AllAtOnce(AbstractImpactSequence):
         names = [c.name for c in contacts if not isinstance(c.restitution, Newton | Poisson)]
         if names and len(contacts) > 1:
             raise ModelError(
-                f"the restitution of the contacts {names} is a law for one contact at a time; give "
+                f"the restitution of the contacts {names} is a law of single impacts; give "
                 "ContactMotion(..., impacts=OneAfterAnother()), or Newton or Poisson as their law"
             )
 
@@ -168,10 +168,10 @@ class AllAtOnce(AbstractImpactSequence):
 
 
 class OneAfterAnother(AbstractImpactSequence):
-    """Impacts at the same instant follow each other, the fastest approach first, until no contact approaches.
+    """Simultaneous impacts are resolved sequentially, the fastest approach first, until no contact approaches.
 
-    Each one is a single impact, exact for its law. Where they would not end, as for plastic impacts between walls,
-    the simulation ends with status `IMPACT_LIMIT` after `limit` of them.
+    Each of them is a single impact, exact for its law. If the sequence does not end, as for plastic impacts between two
+    walls, the simulation ends with status `IMPACT_LIMIT` after `limit` impacts.
 
     ```python
     from jaxdyn.contact import OneAfterAnother

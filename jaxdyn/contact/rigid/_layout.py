@@ -1,4 +1,4 @@
-"""The order of contacts, groups of friction and rows, and functions of equal contacts evaluated together."""
+"""The order of contacts, friction groups and rows, and batched evaluation of contacts of equal structure."""
 
 import dataclasses
 from collections.abc import Callable

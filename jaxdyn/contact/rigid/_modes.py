@@ -7,7 +7,7 @@ from jaxdyn._types import Array, Float
 
 
 class Modes(eqx.Module):
-    """Which contacts are closed, and which of their groups of friction slide. All leaves are floating-point numbers."""
+    """Which contacts are closed, and which of their friction groups slide. All leaves are floating-point numbers."""
 
     #: 1 where a contact is closed
     closed: Float[Array, "*batch contacts"]
@@ -15,7 +15,7 @@ class Modes(eqx.Module):
     sliding: Float[Array, "*batch groups"]
     #: unit vector of the slip, or of the relative angular velocity, of a sliding group, world axes
     direction: Float[Array, "*batch groups 3"]
-    #: margin by which a contact that opened without speed may overlap before it closes again, m
+    #: penetration at which a contact that opened with zero velocity closes again, m
     margin: Float[Array, "*batch contacts"]
 
 

@@ -16,11 +16,11 @@ from jaxdyn.constraints.contract import AbstractConstraint
 from jaxdyn.constraints.evaluation import (
     KKT,
     acceleration_bias,
-    as_constraints,
     constraint_residuals,
     constraint_wrenches,
     holonomic_rows,
     linearise_constraints,
+    optional_constraints,
 )
 from jaxdyn.constraints.types import described_constraints
 from jaxdyn.contact.rigid._contact import Contact
@@ -66,12 +66,8 @@ def _as_contacts(contacts: Contact | Sequence[Contact]) -> tuple[Contact, ...]:
     return out
 
 
-def _as_optional_constraints(constraints):
-    return None if constraints is None else as_constraints(constraints)
-
-
 class ContactState(eqx.Module):
-    """Gaps, rates and forces of contacts, in the order of the contacts and of their groups of friction."""
+    """Gaps, rates and forces of contacts, in the order of the contacts and of their friction groups."""
 
     #: m
     gap: Float[Array, "*batch contacts"]
@@ -88,17 +84,17 @@ class ContactState(eqx.Module):
 class ContactMotion(AbstractModalMotion):
     """The motion of a `System` with rigid contacts: `System(model, parts, motion=ContactMotion(contacts))`.
 
-    The motion is smooth as long as the same contacts are closed and the same ones slide. It changes at events, which
-    `simulate` locates: touch-down with an impact, sticking, sliding, reversal of a slip, and lift-off. Forces in closed
-    contacts are multipliers, so bodies neither overlap nor creep.
+    The motion is smooth while the active set is constant. `simulate` locates the events at which it changes: touch-down
+    with an impact, sticking, sliding, reversal of a slip, and lift-off. Contact forces are Lagrange multipliers, so
+    bodies neither penetrate nor creep.
 
     Arguments:
 
     * `contacts`: one `Contact` or several.
     * `constraints`: of the mechanism, by default the closures of the model.
     * `impacts`: the order of impacts at the same instant, `AllAtOnce()` or `OneAfterAnother()`.
-    * `rest_speed`: an impact that would rebound more slowly, m/s, is plastic; bouncing so ends in rest.
-    * `tolerance`: of the rank of the constraints, as in `ConstrainedMotion`.
+    * `rest_speed`: rebound velocity below which an impact is plastic, m/s, so that a bouncing body comes to rest.
+    * `tolerance`: rank tolerance of the constraints, as in `ConstrainedMotion`.
 
     ```python
     import jax.numpy as jnp
@@ -118,11 +114,11 @@ class ContactMotion(AbstractModalMotion):
     projects: bool = eqx.field(static=True, default=True, init=False)
     adds_constraints: bool = eqx.field(static=True, default=True, init=False)
     contacts: tuple[Contact, ...] = eqx.field(converter=_as_contacts)
-    constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=_as_optional_constraints, default=None)
+    constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=optional_constraints, default=None)
     impacts: AbstractImpactSequence = AllAtOnce()
     rest_speed: Float[Array, ""] = eqx.field(converter=as_float, default=1e-3)
     tolerance: ArrayLike | None = None
-    #: modes in which `simulate` moves the robot; None for the motion as a whole
+    #: the fixed modes of a smooth motion, set by `in_modes`; None for the motion with its events
     modes: Modes | None = None
 
     @property
@@ -131,7 +127,7 @@ class ContactMotion(AbstractModalMotion):
 
     @property
     def layout(self) -> Layout:
-        """The order of contacts, groups of friction and rows."""
+        """The order of contacts, friction groups and rows."""
         return contact_layout(self.contacts)
 
     @property
@@ -288,7 +284,7 @@ class ContactMotion(AbstractModalMotion):
 
     def _own_modes(self) -> Modes:
         if self.modes is None:
-            raise ModelError("a ContactMotion has no modes of its own; simulate it, or use in_modes(modes)")
+            raise ModelError("a ContactMotion without modes has no acceleration; simulate it, or use in_modes(modes)")
         return self.modes
 
     def _constraints_of(self, model) -> tuple[AbstractConstraint, ...]:
@@ -321,7 +317,7 @@ class ContactMotion(AbstractModalMotion):
         return dynamics.free + dynamics.spread @ forces, forces, dynamics
 
     def _project(self, model, t, q, v, modes: Modes):
-        """The nearest state on the constraints with the closed contacts at zero gap and their held rows at rest."""
+        """Projection of the state onto the constraints, zero gaps of closed contacts and zero active rates."""
         constraints, layout = self._constraints_of(model), self.layout
         holonomic = jnp.asarray(holonomic_rows(model, constraints), q.dtype)
         held = held_rows(layout, modes)
@@ -344,7 +340,7 @@ class ContactMotion(AbstractModalMotion):
         return jax.lax.scan(correct, (q, v), None, length=2)[0]
 
     def _touching(self, at, modes: Modes, opened):
-        """1 for closed contacts, for contacts that have just met, and for open ones that stay at zero gap."""
+        """1 for closed contacts, for touch-downs of this event, and for open contacts that remain at zero gap."""
         near = at.gap <= _margin(at.gap.dtype)
         approaching = at.rate[self.layout.normal] <= zero_speed(at.rate)
         met = jnp.where(modes.closed > 0, 0, opened)
@@ -373,5 +369,5 @@ class ContactMotion(AbstractModalMotion):
 
 
 def _margin(dtype) -> float:
-    """Gaps below this number, m, are those of rounding."""
+    """Gap below which a distance is rounding error, m."""
     return float(jnp.finfo(dtype).eps) ** 0.6

@@ -1,9 +1,9 @@
-"""The impact at one contact with friction in one direction, in closed form (Routh's diagram).
+"""The impact at one contact with friction in one direction, in closed form (Routh's method).
 
-Over the normal impulse p the rates of the contact change by `dc/dp = G (1, -mu s)`, with the sign s of the slip, until
-the slip comes to rest at p_1. From there it sticks, `c_t = 0`, if the cone of friction allows it; otherwise the slip
-reverses. Both parts of the path are straight lines; the law of restitution decides where it ends (Keller 1986, Stronge
-1990).
+As functions of the normal impulse p, the contact velocities follow `dc/dp = G (1, -mu s)`, with the sign s of the slip,
+until the slip stops at p_1. From there the contact sticks, `c_t = 0`, if the friction cone allows it; otherwise the
+slip reverses. Both parts of the impact path are straight lines; the law of restitution terminates it (Keller 1986,
+Stronge 1990).
 """
 
 import jax.numpy as jnp

@@ -1,11 +1,11 @@
 """The rows of all contacts at a state: gaps, rates, Jacobian, and the dynamics in terms of contact forces.
 
-With the rows `c = A v - b` of all contacts (normal velocities, slips, relative angular velocities) and forces `lambda`
-along them,
+With the contact velocities `c = A v - b` of all contacts (normal velocities, slip velocities, relative angular
+velocities) and the contact forces `lambda` along them,
 
     M a + h = tau + B^T nu + A^T lambda,    B a = target,    cdot = G lambda + w
 
-where B are the constraints of the mechanism, `G = A N A^T` the Delassus matrix with the inverse inertia N of the
+where B is the constraint Jacobian of the mechanism, `G = A N A^T` the Delassus matrix with the inverse inertia N of the
 constrained robot, and w the rate of c without contact forces.
 """
 
@@ -44,7 +44,7 @@ Constraints = tuple[AbstractConstraint, ...]
 
 
 class ContactRows(AbstractNonholonomic):
-    """The rows of all contacts as one nonholonomic constraint, whose multipliers are the contact forces."""
+    """All contacts as one nonholonomic constraint, whose multipliers are the contact forces."""
 
     contacts: tuple[Contact, ...]
     name: str = eqx.field(static=True, default="contacts")
@@ -72,7 +72,7 @@ def contact_kinematics(model: Model, contacts: tuple[Contact, ...], t, q, v) -> 
     """Evaluates all contacts at a state.
 
     Each row is `c = e . (v_1 - v_2)(P)`, the velocity of the first body relative to the second at the point of contact
-    P along a direction e of its own, or `c = e . (w_1 - w_2)`. With `v(P) = v_0 + w x P` about the world's origin,
+    P along the direction e of the row, or `c = e . (w_1 - w_2)`. With `v(P) = v_0 + w x P` about the world's origin,
 
         c' = e' . v(P) + e . (v_0' + w' x P + w x P')
 
@@ -100,14 +100,14 @@ def contact_kinematics(model: Model, contacts: tuple[Contact, ...], t, q, v) -> 
 
 @eqx.filter_jit
 def contact_gaps(model: Model, contacts: tuple[Contact, ...], t, q, v) -> Float[Array, " contacts"]:
-    """The gaps alone."""
+    """The gaps of all contacts."""
     poses = forward_kinematics(model, q)
     configuration = Configuration(model, jnp.asarray(t, q.dtype), q, poses.rotation, poses.translation)
     return _geometry(contacts, configuration)[0]
 
 
 def _geometry(contacts: tuple[Contact, ...], x: Configuration):
-    """Gaps; directions and points of all rows; bases of all groups."""
+    """Gaps, directions and points of all rows, and bases of all groups."""
 
     def measure(contact: Contact):
         touch = contact.gap.measure(x)

@@ -3,9 +3,9 @@
     dc/dp = G (1, -mu c_t / |c_t|)
 
 With the slip in polar coordinates, `c_t = r (cos f, sin f)`, the equations are regular in the logarithm of r. They are
-integrated over a variable in which neither the direction, nor log r, nor the normal velocity changes by more than a
-step at a time (Runge-Kutta, fourth order). Where the slip has come to rest, the contact sticks if the cone allows it,
-and otherwise slides on in the one direction that moves away from rest; that part of the path is a straight line.
+integrated by the classical Runge-Kutta method over a variable that bounds the change per step of the direction, of
+log r and of the normal velocity. After the slip has stopped, the contact sticks if the friction cone allows it, and
+otherwise slides in the only direction in which the slip can grow; that part of the path is a straight line.
 """
 
 from typing import NamedTuple
@@ -139,7 +139,7 @@ def _straight_end(law, e, cn, compressed: _Path, last: _Path, gain):
 
 
 def _friction_at_rest(delassus, static, kinetic) -> Float[Array, "2"]:
-    """Friction for a unit of the normal impulse at a contact without slip: it sticks, or slides away from rest."""
+    """Friction impulse per unit of normal impulse at a contact without slip: it sticks, or starts to slide."""
     tangential, coupling = delassus[1:, 1:], delassus[1:, 0]
     tolerance = jnp.asarray(jnp.finfo(coupling.dtype).eps ** 0.7, coupling.dtype)
     sticking = -pseudo_inverse(tangential, tolerance)[0] @ coupling  # a planar robot has no motion across its plane

@@ -1,8 +1,8 @@
 """The modes of a motion with contacts after an event.
 
-After the impacts, touching contacts without normal velocity may stay closed. Which of them do, and which of their
-groups of friction stick, is the complementarity problem of contact forces and accelerations; groups that slide have
-their direction already.
+After the impacts, touching contacts with zero normal velocity may remain closed. A complementarity problem in the
+contact forces and accelerations determines which of them do, and which of their friction groups stick. The direction of
+friction in groups with a slip velocity is known.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from jaxdyn.contact.rigid._rows import ContactDynamics, ContactKinematics
 
 
 class Candidates(NamedTuple):
-    """Contacts that may stay closed, and their groups with a slip, of known direction in the world."""
+    """Contacts that may remain closed, and their friction groups with a slip velocity and its direction."""
 
     closed: Float[Array, " contacts"]
     sliding: Float[Array, " groups"]
@@ -51,7 +51,7 @@ def unit_rows(x):
 
 
 class ModeChoice(NamedTuple):
-    """Modes, whether they satisfy all conditions, and the contact at which Painleve's paradox occurs, or -1."""
+    """Modes, whether they satisfy all conditions, and the contact with Painleve's paradox, or -1."""
 
     modes: Modes
     is_solved: Array
@@ -61,10 +61,10 @@ class ModeChoice(NamedTuple):
 def choose_modes(
     layout: Layout, cones: Cones, candidates: Candidates, directions, dynamics: ContactDynamics, released, margin
 ) -> ModeChoice:
-    """The modes in which the candidates go on, from the complementarity problem of forces and accelerations.
+    """The modes after the event, from the complementarity problem of forces and accelerations.
 
-    `directions` are those of the slips, along the rows. Contacts marked in `released`, whose force has just vanished,
-    open unless they need a force. `margin` is given to contacts that open without speed.
+    `directions` are the directions of slip along the rows. Contacts marked in `released`, whose force has just become
+    zero, open unless the solution has a positive force. Contacts that open with zero velocity get the `margin`.
     """
     mu = jnp.where(candidates.sliding > 0, cones.sliding, cones.sticking)
     problem = Problem(

@@ -19,5 +19,5 @@ from jaxdyn.identification.logs._split import fold_runs as fold_runs
 from jaxdyn.identification.logs._split import hold_out_runs as hold_out_runs
 from jaxdyn.identification.logs._split import hold_out_share as hold_out_share
 from jaxdyn.identification.logs._split import hold_out_times as hold_out_times
-from jaxdyn.identification.logs._table import LogError as LogError
-from jaxdyn.identification.logs._table import Table as Table
+from jaxdyn.identification.logs.tables import LogError as LogError
+from jaxdyn.identification.logs.tables import Table as Table

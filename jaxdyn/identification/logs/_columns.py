@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jaxdyn.identification.logs._patterns import compile_column_pattern, compile_table_pattern
-from jaxdyn.identification.logs._table import Table
+from jaxdyn.identification.logs.tables import Table
 
 #: one number for all joints, a sequence in the order of the coordinates, or numbers by joint (default 1)
 Numbers = float | int | Sequence[float | int] | Mapping[str, float | int]

@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from jaxdyn._errors import ShapeError
-from jaxdyn._numerics import as_float
+from jaxdyn._numerics import as_float, optional_float
 from jaxdyn._types import Array, Float
 from jaxdyn.model import Model
 
@@ -31,10 +31,6 @@ class Channel(NamedTuple):
     unit: str
     #: file and column, or the value of a constant column
     source: str
-
-
-def _as_float_or_none(x):
-    return None if x is None else as_float(x)
 
 
 def _as_floats_or_none(columns):
@@ -83,7 +79,7 @@ class Log(eqx.Module):
     #: velocities, rad/s or m/s
     v: Float[Array, "n nv"] = eqx.field(converter=as_float)
     #: accelerations, rad/s^2 or m/s^2, or None if they are unknown
-    a: Float[Array, "n nv"] | None = eqx.field(converter=_as_float_or_none)
+    a: Float[Array, "n nv"] | None = eqx.field(converter=optional_float)
     #: measured efforts at the joints, N m or N
     effort: Float[Array, "n nv"] = eqx.field(converter=as_float)
     name: str = eqx.field(static=True, default="log")
@@ -92,7 +88,7 @@ class Log(eqx.Module):
     #: measured poses of frames or links in world axes by name: `(rotation (n, 3, 3) or None, translation (n, 3))` each
     frames: Mapping[str, tuple] | None = None
     #: inputs of the actuators, in the order of the parts of the system
-    inputs: Float[Array, "n inputs"] | None = eqx.field(converter=_as_float_or_none, default=None)
+    inputs: Float[Array, "n inputs"] | None = eqx.field(converter=optional_float, default=None)
     #: measurements of actuators by name
     measured: Mapping[str, Float[Array, " n"]] | None = eqx.field(converter=_as_floats_or_none, default=None)
     #: time derivatives of measurements by name, in their units over a second

@@ -10,8 +10,8 @@ from jaxdyn.identification.logs._columns import Columns, Numbers, Source, all_co
 from jaxdyn.identification.logs._log import Channel
 from jaxdyn.identification.logs._patterns import compile_column_pattern, compile_table_pattern
 from jaxdyn.identification.logs._quantities import Quantity, choose_columns, list_quantities
-from jaxdyn.identification.logs._table import LogError, Table
 from jaxdyn.identification.logs._units import conversion_factor, zero_point
+from jaxdyn.identification.logs.tables import LogError, Table
 from jaxdyn.model import Model
 from jaxdyn.simulation import System
 

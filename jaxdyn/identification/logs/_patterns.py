@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxdyn._errors import ModelError
-from jaxdyn.identification.logs._table import LogError
+from jaxdyn.identification.logs.tables import LogError
 
 #: the parser of Python's expressions, which has no type stubs
 _CODES: Any = importlib.import_module("re._constants")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jaxdyn._errors import ModelError, format_names
 from jaxdyn.identification.logs._columns import CONVENTIONS, Columns, Source, all_column_names
 from jaxdyn.identification.logs._logged_inputs import has_logged_inputs
-from jaxdyn.identification.logs._table import LogError, Table
+from jaxdyn.identification.logs.tables import LogError, Table
 from jaxdyn.model import Model
 from jaxdyn.simulation import System, coordinate_names, effort_names, velocity_names
 from jaxdyn.simulation.system import as_system, has_free_inputs, input_names, measurement_units

@@ -5,11 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jaxdyn._errors import FileAccessError
-from jaxdyn.identification.logs._arrays import read_mat, read_npz
-from jaxdyn.identification.logs._bags import read_mcap, read_ros1, read_sqlite
-from jaxdyn.identification.logs._csv import read_csv
-from jaxdyn.identification.logs._parquet import read_parquet
-from jaxdyn.identification.logs._table import LogError, Table
+from jaxdyn.identification.logs.recordings import read_mcap, read_ros1, read_sqlite
+from jaxdyn.identification.logs.tables import LogError, Table, read_csv, read_mat, read_npz, read_parquet
 
 #: readers by file extension; each takes a path and the maximum size in bytes
 READERS: dict[str, Callable[[Path, int], list[Table]]] = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxdyn._errors import ModelError, format_names
 from jaxdyn.identification.logs._log import Log
-from jaxdyn.identification.logs._table import LogError
+from jaxdyn.identification.logs.tables import LogError
 
 _MIN_ROWS = 2
 # of the share that is to be held out, the part that may remain after the guard

@@ -2,16 +2,14 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
-from jaxdyn._numerics import as_function
+from jaxdyn._numerics import as_function, numbers_as_arrays
 from jaxdyn._types import Array, Effort, Float, PyTree, Scalar
 from jaxdyn.dynamics import AbstractSampledPart, Action
 from jaxdyn.trajopt.ilqr import Multipliers, Options, check_fixed, end_rows, guess, optimise, row_limits
@@ -123,6 +121,32 @@ class WarmInteriorPoint(AbstractReplanner):
         return Planned(found.x, found.u[:-1], gain, memory, number(found.status), number(found.iterations), number(0))
 
 
+class Replanning(NamedTuple):
+    """The fields that controllers with a planner share."""
+
+    problem: Problem
+    solver: AbstractReplanner
+    #: time between two samples, one interval, s
+    period: Array
+    #: time from a sample until its plan acts, s
+    delay: Array
+    #: whether the plan starts from a predicted state
+    predicts: bool
+
+
+def prepare_replanning(
+    problem: Problem, intervals: int, solver: AbstractReplanner | None, delay: ArrayLike, user: str
+) -> Replanning:
+    """Problem, solver and times of a controller; raises for a problem without a fixed start and horizon."""
+    check_fixed(problem, user)
+    problem = numbers_as_arrays(problem)
+    predicts = not (isinstance(delay, float | int) and delay == 0)
+    period = problem.duration / intervals
+    return Replanning(
+        problem, WarmILQR() if solver is None else solver, period, jnp.asarray(delay, problem.dtype), predicts
+    )
+
+
 class ModelPredictive(AbstractSampledPart):
     """Model-predictive controller: solves a problem at every sample and applies the first control until the next one.
 
@@ -165,7 +189,9 @@ class ModelPredictive(AbstractSampledPart):
         * `feedback`: apply the gains of the plan between samples.
         * `efforts`: function `(t, x, u)` of the efforts `(nv,)`, for dynamics other than a `Robot`, with `x = (q, v)`.
         """
-        check_fixed(problem, "ModelPredictive")
+        self.problem, self.solver, self.period, self.delay, self.predicts = prepare_replanning(
+            problem, intervals, solver, delay, "ModelPredictive"
+        )
         d = problem.dynamics
         if isinstance(d, Robot) and (d.inputs is None or d.layout.size):
             raise ModelError(
@@ -183,13 +209,9 @@ class ModelPredictive(AbstractSampledPart):
                 f"ModelPredictive needs the dynamics of a Robot, not {type(d).__name__}; otherwise give efforts, a "
                 "function (t, x, u)"
             )
-        self.solver = WarmILQR() if solver is None else solver
         if feedback and not self.solver.gains:
             raise ModelError(f"plans of {type(self.solver).__name__} have no gains; use feedback=False, or WarmILQR")
-        self.problem = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, problem)
         self.intervals, self.feedback = intervals, feedback
-        self.period, self.delay = self.problem.duration / intervals, jnp.asarray(delay, problem.dtype)
-        self.predicts = not (isinstance(delay, float | int) and delay == 0)
 
     def initial(self, model, q, v):
         """The guess of the problem as a plan, with a first control of zero."""

@@ -1,17 +1,14 @@
 """Model-predictive control of driven robots: a controller that commands the inputs of actuators."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
 from jaxdyn.dynamics import AbstractController, Command
 from jaxdyn.simulation import State
-from jaxdyn.trajopt.drivers._mpc import AbstractReplanner, Planned, WarmILQR, first_plan, next_plan
-from jaxdyn.trajopt.ilqr import check_fixed
+from jaxdyn.trajopt.drivers._mpc import AbstractReplanner, Planned, first_plan, next_plan, prepare_replanning
 from jaxdyn.trajopt.problem import Problem, Robot
 from jaxdyn.trajopt.transcription import rk4
 
@@ -75,13 +72,11 @@ class PredictiveInputs(AbstractController):
 
         Raises `ModelError` for dynamics without inputs of actuators.
         """
-        check_fixed(problem, "PredictiveInputs")
+        self.problem, self.solver, self.period, self.delay, self.predicts = prepare_replanning(
+            problem, intervals, solver, delay, "PredictiveInputs"
+        )
         _check_robot(problem, "PredictiveInputs")
-        self.solver = WarmILQR() if solver is None else solver
-        self.problem = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, problem)
         self.intervals = intervals
-        self.period, self.delay = self.problem.duration / intervals, jnp.asarray(delay, problem.dtype)
-        self.predicts = not (isinstance(delay, float | int) and delay == 0)
 
     @property
     def robot(self) -> Robot:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jax.typing import ArrayLike
 
+from jaxdyn._numerics import numbers_as_arrays
 from jaxdyn._types import Array
 from jaxdyn.trajopt.ilqr._algorithm import Iterate, Options, rollout, start_iterate, times_of, violations
 from jaxdyn.trajopt.ilqr._sensitivity import newton_step
@@ -102,7 +102,7 @@ def single_shooting(
     derivatives and are NaN where these do not exist.
     """
     check_simulated(problem, "single shooting")
-    problem = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, problem)
+    problem = numbers_as_arrays(problem)
     number = lambda x: jnp.asarray(x, problem.dtype)
     method = _LBFGS if optimiser is None else optimiser
     numbers = number(tolerance), number(penalty), number(growth)

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
+from jaxdyn._numerics import numbers_as_arrays
 from jaxdyn._types import Array, Float
 from jaxdyn.trajopt.ilqr._algorithm import ILQRProgress, Iterate, Options, rollout, times_of, violations
 from jaxdyn.trajopt.ilqr._sensitivity import optimise
@@ -91,7 +91,7 @@ def ilqr(
     ```
     """
     check_simulated(problem, "differential dynamic programming")
-    problem = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, problem)
+    problem = numbers_as_arrays(problem)
     dtype = problem.dtype
     if tolerance is None:
         tolerance = 1e-7 if dtype == jnp.float64 else 1e-4

@@ -9,7 +9,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ShapeError
-from jaxdyn._types import Array, Float, PyTree
+from jaxdyn._numerics import numbers_as_arrays
+from jaxdyn._types import Array, Float
 from jaxdyn.trajopt.interior_point._algorithm import LoopState, Progress
 from jaxdyn.trajopt.interior_point._barrier import total_error
 from jaxdyn.trajopt.interior_point._program import Program
@@ -90,15 +91,11 @@ def program_of(
     problem: Problem, transcription: AbstractTranscription | None, intervals: int, mesh: Float[Array, " nodes"] | None
 ) -> Program:
     """The nonlinear program of a problem on equal intervals, or on a mesh."""
-    problem = _as_arrays(problem)
+    problem = numbers_as_arrays(problem)
     mesh = jnp.asarray(np.linspace(0, 1, intervals + 1) if mesh is None else mesh, problem.dtype)
     if mesh.ndim != 1 or mesh.shape[0] < 2:
         raise ShapeError(f"mesh has shape {mesh.shape}, expected (nodes,) with two or more fractions from 0 to 1")
     return Program(problem, HermiteSimpson() if transcription is None else transcription, mesh)
-
-
-def _as_arrays(tree: PyTree) -> PyTree:
-    return jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, float | int | np.ndarray) else x, tree)
 
 
 def _solution(arguments) -> Solution:
