@@ -50,6 +50,21 @@ def test_forced_oscillation_and_its_derivatives():
     np.testing.assert_allclose(np.sort_complex(multipliers), np.sort_complex(roots), atol=1e-11)
 
 
+@pytest.mark.exhaustive
+def test_second_derivatives_of_an_orbit():
+    """The search with its slopes is itself differentiable."""
+    numbers = jnp.array([4.0, 0.6, 0.3])
+    slope = jax.jacrev(lambda numbers: _forced(numbers)[0][:2])
+    second = jax.jit(jax.jacfwd(slope))(numbers)
+    k, c, f = np.asarray(numbers)
+    response, w = 1 / (k - FREQUENCY**2 + 1j * FREQUENCY * c), 1j * FREQUENCY
+    slopes = np.array([-1, -w]) * response**2  # of the response, with respect to k and c
+    hessian = np.zeros((3, 3), complex)
+    hessian[:2, :2] = 2 * f * response**3 * np.array([[1, w], [w, w**2]])
+    hessian[:2, 2] = hessian[2, :2] = slopes
+    np.testing.assert_allclose(second, np.real([hessian, w * hessian]), atol=1e-8)
+
+
 def _height(model, t, q, v):
     return q[0]
 
