@@ -166,7 +166,6 @@ def periodic_orbit(
 def _solve(return_map, system: System, guess: State, args, tolerance, max_iterations, options) -> PeriodicOrbit:
     returns, is_forced = options
     layout = part_layout(system, "a periodic orbit")
-    without_parts = guess.parts is None and not system.parts
     guess = system.initial(guess.q, guess.v, 0.0, guess.parts)
     inputs, others = eqx.partition((system, args), eqx.is_array)
     leaves, tree = jax.tree.flatten(inputs)
@@ -188,8 +187,6 @@ def _solve(return_map, system: System, guess: State, args, tolerance, max_iterat
     numbers = [*leaves, *captured]
     state, period, it = find_fixed_point(problem, numbers, guess, tolerance, max_iterations)
     jacobian = differentiable_jacobian(problem, numbers, state, it)
-    if without_parts:  # the structure of the guess, so that the state is the next guess without recompilation
-        state = State(state.q, state.v)
     return PeriodicOrbit(
         state, period, jacobian, eigenvalues(jacobian), it.status, it.count, it.error, it.point.simulation
     )
