@@ -61,11 +61,11 @@ def test_second_derivatives_of_a_fixed_point():
     def evaluate(numbers, state):
         ((a, b),) = numbers
         v = state.v[0]
-        end = State((a * v + b)[None], (v / 2 + a**2)[None], ())
+        end = State((a * v + b)[None], (v / 2 + a**2)[None])
         return Return(end, a * v, jnp.asarray(True), jnp.asarray(int(SimulationStatus.EVENT)))
 
     problem = ReturnProblem(evaluate, lambda numbers: system, layout, 2)
-    guess = State(jnp.zeros(1), jnp.zeros(1), ())
+    guess = State(jnp.zeros(1), jnp.zeros(1))
 
     def fixed_point(p):
         state, time, _ = find_fixed_point(problem, [p], guess, jnp.asarray(1e-8), jnp.asarray(10))
