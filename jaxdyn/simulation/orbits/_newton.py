@@ -26,6 +26,8 @@ class Linearisation(NamedTuple):
     time: Float[Array, ""]
     #: derivative of the time, `(n,)`
     time_slope: Float[Array, " n"]
+    #: derivatives of P and of the time with respect to the parameters of P, `(n + 1, ...)`, for those that need them
+    number_slopes: list[Array]
     has_returned: jax.Array
     #: a `SimulationStatus`
     simulation: Int[Array, ""]
@@ -46,22 +48,27 @@ class Iterate(NamedTuple):
     is_running: jax.Array
 
 
-def solve_fixed_point(linearise: Callable, displace: Callable, guess: State, n: int, tolerance, limit) -> Iterate:
+def solve_fixed_point(
+    linearise: Callable, displace: Callable, guess: State, shapes: list[tuple[int, ...]], n: int, tolerance, limit
+) -> Iterate:
     """Newton's method with step halving on `P(x) = x`; `linearise(x)` and `displace(x, e)` are functions of states.
+
+    `shapes` are those of the parameters for which `linearise` returns derivatives.
 
     A step e solves `(1 - DP) e = P(x) (-) x`. It is halved until the motion returns and the deviation decreases. The
     iteration ends after a step below the tolerance, so that the Jacobian belongs to the fixed point as well.
     """
     run = lambda it: _advance(it, linearise, displace, tolerance, limit)
-    return jax.lax.while_loop(lambda it: it.is_running, run, _first(guess, n))
+    return jax.lax.while_loop(lambda it: it.is_running, run, _first(guess, shapes, n))
 
 
-def _first(guess: State, n: int) -> Iterate:
+def _first(guess: State, shapes, n: int) -> Iterate:
     """The iterate before any return, whose trial state is the guess."""
     dtype, whole = guess.v.dtype, jnp.result_type(int)
     zero, none = jnp.zeros(n, dtype), jnp.zeros((), dtype)
     status = jnp.asarray(SimulationStatus.FAILED, whole)
-    point = Linearisation(zero, jnp.zeros((n, n), dtype), none, zero, jnp.asarray(False), status)
+    slopes = [jnp.zeros((n + 1, *shape), dtype) for shape in shapes]
+    point = Linearisation(zero, jnp.zeros((n, n), dtype), none, zero, slopes, jnp.asarray(False), status)
     code = jnp.asarray(OrbitStatus.MAX_ITERATIONS, whole)
     return Iterate(guess, point, zero, none + 1, none + jnp.inf, jnp.asarray(0, whole), code, jnp.asarray(True))
 

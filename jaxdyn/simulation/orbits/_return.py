@@ -54,13 +54,19 @@ def evaluate_return(return_map: Callable, system: System, state: State, args: tu
 def repeat_return(once: Callable[[State], Return], layout: PartLayout, state: State, returns: int) -> Return:
     """Several returns, one after the other, as one."""
 
+    def settle(new: Return) -> Return:
+        """The return with part states of the types of a carry."""
+        parts = layout.unflatten(layout.flatten(new.state.parts, state.v.dtype))
+        return new._replace(state=State(new.state.q, new.state.v, parts))
+
     def again(carry: Return, _):
-        new = once(carry.state)
+        new = settle(once(carry.state))
         has_returned = carry.has_returned & new.has_returned
         simulation = jnp.where(carry.has_returned, new.simulation, carry.simulation)
-        parts = layout.unflatten(layout.flatten(new.state.parts, state.v.dtype))
-        return Return(State(new.state.q, new.state.v, parts), carry.time + new.time, has_returned, simulation), None
+        return Return(new.state, carry.time + new.time, has_returned, simulation), None
 
+    if returns == 1:
+        return settle(once(state))
     # the types of the carry, without a second copy of the simulation
     kinds = jax.eval_shape(once, state)
     start = Return(
@@ -69,8 +75,6 @@ def repeat_return(once: Callable[[State], Return], layout: PartLayout, state: St
         jnp.ones((), kinds.has_returned.dtype),
         jnp.zeros((), kinds.simulation.dtype),
     )
-    if returns == 1:
-        return again(start, None)[0]
     return jax.lax.scan(again, start, None, length=returns)[0]
 
 

@@ -35,65 +35,96 @@ class ReturnProblem(eqx.Module):
         end = self.evaluate(numbers, self.displace(numbers, x, e))
         return jnp.append(deviation(self.system(numbers), self.layout, x, end.state), end.time), end
 
-    def linearise(self, numbers, x: State) -> Linearisation:
-        """The return from x and its derivatives with respect to the tangent space at x."""
+    def linearise(self, numbers, moving: list[int], x: State) -> Linearisation:
+        """The return from x, its derivatives with respect to the tangent space at x, and to the `moving` numbers."""
 
-        def local(e):
-            y, end = self.local(numbers, x, e)
+        def local(e, inputs):
+            y, end = self.local(_replace(numbers, moving, inputs), x, e)
             return y, (y, end)
 
-        slopes, (y, end) = jax.jacfwd(local, has_aux=True)(jnp.zeros(self.n, x.v.dtype))
-        return Linearisation(y[:-1], slopes[:-1], y[-1], slopes[-1], end.has_returned, end.simulation)
+        at = jnp.zeros(self.n, x.v.dtype), [numbers[i] for i in moving]
+        (slopes, number_slopes), (y, end) = jax.jacfwd(local, (0, 1), has_aux=True)(*at)
+        return Linearisation(y[:-1], slopes[:-1], y[-1], slopes[-1], number_slopes, end.has_returned, end.simulation)
 
 
 def find_fixed_point(problem: ReturnProblem, numbers: list[Array], guess: State, tolerance, limit):
     """`(state, time, iterate)` at the fixed point; state and time have derivatives with respect to the numbers."""
     leaves, tree = jax.tree.flatten(guess)
-    rebuild = lambda leaves: jax.tree.unflatten(tree, leaves)
 
     @jax.custom_jvp
-    def run(numbers, leaves, tolerance, limit):
-        it = solve_fixed_point(
-            lambda x: problem.linearise(numbers, x),
-            lambda x, e: problem.displace(numbers, x, e),
-            rebuild(leaves),
-            problem.n,
-            tolerance,
-            limit,
-        )
-        step = jnp.where(it.status == OrbitStatus.CONVERGED, it.step, 0)
-        end = problem.displace(numbers, it.state, step)
-        return (jax.tree.leaves(end), it.point.time + it.point.time_slope @ step), it
+    def run(*inputs):
+        return _search(problem, tree, [], *inputs)[:2]
 
     def rule(primals, tangents):
         numbers, dnumbers = primals[0], tangents[0]
-        (leaves, time), it = run(*primals)
-        dx, dtime = _implicit_tangents(problem, numbers, dnumbers, rebuild(leaves), it)
+        search = _differentiable_search(problem, tree, moving_arrays(dnumbers), run)
+        (leaves, time), it, slopes = search(*primals)
+        dx, dtime = _implicit_tangents(problem, numbers, dnumbers, jax.tree.unflatten(tree, leaves), slopes, it)
         return ((leaves, time), it), ((jax.tree.leaves(dx), dtime), jax.tree.map(_zero_tangent, it))
 
     run.defjvp(rule, symbolic_zeros=True)
     (leaves, time), it = run(numbers, *jax.lax.stop_gradient((leaves, tolerance, limit)))
-    return rebuild(leaves), time, jax.lax.stop_gradient(it)
+    return jax.tree.unflatten(tree, leaves), time, jax.lax.stop_gradient(it)
 
 
-def _implicit_tangents(problem: ReturnProblem, numbers, dnumbers, x: State, it: Iterate) -> tuple[State, Array]:
-    """`dx = (1 - D_x P)^-1 D_p P dp` and `dT = D_x T dx + D_p T dp`; zero if there is no fixed point."""
-    is_sound = it.status == OrbitStatus.CONVERGED
-    moving = moving_arrays(dnumbers)
+def _search(problem: ReturnProblem, tree, moving: list[int], numbers, leaves, tolerance, limit):
+    """The state and the time at the fixed point, the iterate, and the slopes of the return there.
+
+    The search computes the slopes with respect to the `moving` numbers along with those with respect to the state, so
+    that the motion is compiled once.
+    """
+    it = solve_fixed_point(
+        lambda x: problem.linearise(numbers, moving, x),
+        lambda x, e: problem.displace(numbers, x, e),
+        jax.tree.unflatten(tree, leaves),
+        [numbers[i].shape for i in moving],
+        problem.n,
+        tolerance,
+        limit,
+    )
+    step = jnp.where(it.status == OrbitStatus.CONVERGED, it.step, 0)
+    end = problem.displace(numbers, it.state, step)
+    time = it.point.time + it.point.time_slope @ step
+    point = it.point._replace(number_slopes=[])
+    return (jax.tree.leaves(end), time), it._replace(point=point), _slopes(it.point)
+
+
+def _differentiable_search(problem: ReturnProblem, tree, moving: list[int], run: Callable) -> Callable:
+    """`_search` with derivatives: those of `run` for its solution, and second derivatives of the return."""
+
+    @jax.custom_jvp
+    def search(*inputs):
+        return _search(problem, tree, moving, *inputs)
+
+    def separate(numbers, *others):
+        (leaves, time), it = run(numbers, *others)
+        return (leaves, time), it, _return_slopes(problem, numbers, moving, jax.tree.unflatten(tree, leaves))
+
+    search.defjvp(lambda primals, tangents: jax.jvp(separate, primals, tangents))
+    return search
+
+
+def _return_slopes(problem: ReturnProblem, numbers, moving: list[int], x: State):
+    """Derivatives of the return with respect to the tangent space at x and to the moving numbers, differentiable."""
     leaves, tree = jax.tree.flatten(x)
+    count = len(numbers)
 
     def slopes(arrays):
-        numbers, leaves = arrays[: len(dnumbers)], arrays[len(dnumbers) :]
-        state = jax.tree.unflatten(tree, leaves)
+        return _slopes(problem.linearise(arrays[:count], moving, jax.tree.unflatten(tree, arrays[count:])))
 
-        def local(e, inputs):
-            return problem.local(_replace(numbers, moving, inputs), state, e)[0]
+    return dense_derivatives(slopes)([*numbers, *leaves])
 
-        zero = jnp.zeros(problem.n, x.v.dtype)
-        return jax.jacfwd(local, (0, 1))(zero, [numbers[i] for i in moving])
 
-    found = dense_derivatives(slopes)([*numbers, *leaves])
-    by_state, by_numbers = jax.tree.map(lambda j: jnp.where(is_sound, j, 0), found)
+def _slopes(point: Linearisation):
+    """Derivatives of the deviation and of the time, with respect to the state and to the numbers."""
+    return jnp.append(point.jacobian, point.time_slope[None], axis=0), point.number_slopes
+
+
+def _implicit_tangents(problem: ReturnProblem, numbers, dnumbers, x: State, slopes, it: Iterate) -> tuple[State, Array]:
+    """`dx = (1 - D_x P)^-1 D_p P dp` and `dT = D_x T dx + D_p T dp`; zero if there is no fixed point."""
+    is_sound = it.status == OrbitStatus.CONVERGED
+    by_state, by_numbers = jax.tree.map(lambda j: jnp.where(is_sound, j, 0), slopes)
+    moving = moving_arrays(dnumbers)
     forced = sum(
         (jnp.tensordot(j, dnumbers[i], dnumbers[i].ndim) for i, j in zip(moving, by_numbers, strict=True)),
         jnp.zeros(problem.n + 1, x.v.dtype),

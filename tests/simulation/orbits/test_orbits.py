@@ -8,7 +8,10 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.joints import Prismatic
-from jaxdyn.simulation import Event, Feedback, OrbitStatus, State, System, periodic_orbit, simulate
+from jaxdyn.simulation import Event, Feedback, OrbitStatus, SimulationStatus, State, System, periodic_orbit, simulate
+from jaxdyn.simulation.orbits._return import Return
+from jaxdyn.simulation.orbits._sensitivity import ReturnProblem, find_fixed_point
+from jaxdyn.simulation.system import part_layout
 from jaxdyn.spatial import point_mass
 
 FORWARD = diffrax.ForwardMode()
@@ -47,6 +50,34 @@ def test_forced_oscillation_and_its_derivatives():
     np.testing.assert_allclose(slopes, [*by_numbers, np.zeros(3)], atol=1e-10)
     roots = np.exp(period * np.roots([1, c, k]))
     np.testing.assert_allclose(np.sort_complex(multipliers), np.sort_complex(roots), atol=1e-11)
+
+
+@pytest.mark.slow
+def test_second_derivatives_of_a_fixed_point():
+    """`(q, v) -> (p0 v + p1, v / 2 + p0^2)` in the time `p0 v` has the fixed point `(2 p0^3 + p1, 2 p0^2)`."""
+    system = System(_slider())
+    layout = part_layout(system, "a test")
+
+    def evaluate(numbers, state):
+        ((a, b),) = numbers
+        v = state.v[0]
+        end = State((a * v + b)[None], (v / 2 + a**2)[None])
+        return Return(end, a * v, jnp.asarray(True), jnp.asarray(int(SimulationStatus.EVENT)))
+
+    problem = ReturnProblem(evaluate, lambda numbers: system, layout, 2)
+    guess = State(jnp.zeros(1), jnp.zeros(1))
+
+    def fixed_point(p):
+        state, time, _ = find_fixed_point(problem, [p], guess, jnp.asarray(1e-8), jnp.asarray(10))
+        return jnp.stack([state.q[0], state.v[0], time])
+
+    p = jnp.array([0.7, -0.4])
+    np.testing.assert_allclose(fixed_point(p), [2 * 0.7**3 - 0.4, 2 * 0.7**2, 2 * 0.7**3], atol=1e-14)
+    slopes, second = jax.jit(lambda p: (jax.jacrev(fixed_point)(p), jax.jacfwd(jax.jacrev(fixed_point))(p)))(p)
+    np.testing.assert_allclose(slopes, [[6 * 0.7**2, 1], [4 * 0.7, 0], [6 * 0.7**2, 0]], atol=1e-14)
+    expected = np.zeros((3, 2, 2))
+    expected[:, 0, 0] = 12 * 0.7, 4, 12 * 0.7
+    np.testing.assert_allclose(second, expected, atol=1e-13)
 
 
 def _height(model, t, q, v):
