@@ -153,3 +153,23 @@ def test_painleves_paradox_has_a_status(mu, fails):
     switch = jax.jit(lambda v: motion.switch(model, jnp.zeros(()), q, v, none, forces))
     failures = [int(switch(jnp.array([speed, 0.0, 0.0])).failure) for speed in (1.0, -1.0)]
     assert (SwitchFailure.INDETERMINATE in failures) == fails
+
+
+@pytest.mark.slow
+def test_the_critical_coefficient_of_a_sliding_rod():
+    """A uniform rod at the angle a to the floor: forces exist up to `mu = (1 + 3 cos^2 a) / (3 sin a cos a)`."""
+    layout = contact_layout(contacts(1, 0.5, (0.0, 1.0, 0.0)))
+    angle = np.append(np.linspace(0.3, 1.4, 23), np.arctan(2.0))
+    s, c = np.sin(angle), np.cos(angle)
+    delassus = np.moveaxis(np.array([[1 + 3 * c**2, 3 * s * c], [3 * s * c, 1 + 3 * s**2]]), -1, 0)
+    critical = (1 + 3 * c**2) / (3 * s * c)
+    assert critical.min() == critical[-1] == pytest.approx(4 / 3)
+    one = jnp.ones(1)
+    weight, along = jnp.array([-1.0, 0.0]), jnp.array([0.0, 1.0])
+    solve = jax.jit(
+        jax.vmap(lambda g, mu: solve_complementarity(layout, Problem(g, weight, one, 0 * one, mu[None], one, along)))
+    )
+    below, above = (solve(delassus, critical * (1 + h)) for h in (-1e-4, 1e-4))
+    assert below.is_solved.all() and not above.is_solved.any()
+    assert_allclose(below.forces[:, 0], 1 / (delassus[:, 0, 0] * 1e-4), rtol=1e-6)
+    assert np.isfinite(above.forces).all()

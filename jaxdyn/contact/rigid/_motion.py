@@ -45,7 +45,7 @@ from jaxdyn.contact.rigid._rows import (
     factorise_bilateral,
     reflect_inertia,
 )
-from jaxdyn.contact.rigid._switch import choose_modes, find_candidates, unit_rows, world_slip
+from jaxdyn.contact.rigid._switch import choose_modes, find_candidates, incipient_slips, unit_rows, world_slip
 from jaxdyn.dynamics import (
     AbstractModalMotion,
     Action,
@@ -247,13 +247,16 @@ class ContactMotion(AbstractModalMotion):
         trial = self.in_modes(Modes(candidates.closed, candidates.sliding, candidates.direction, modes.margin))
         effort, external = forces(trial, v)
         dynamics = trial._dynamics(model, t, q, v, effort, external)
+        cones = friction_cones(self.contacts, q.dtype)
+        yields = rested * jnp.all(impact.impulses == 0)  # an impact changes the forces
         choice = choose_modes(
             layout,
-            friction_cones(self.contacts, q.dtype),
+            cones,
             candidates,
             trial._directions(dynamics),
             dynamics,
             opened * modes.closed,
+            incipient_slips(layout, cones, modes, self._directions(dynamics), dynamics, yields),
             _margin(q.dtype),
         )
         kinds = SwitchFailure

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxdyn._numerics import safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.contact.rigid._complementarity import Problem, solve_complementarity
-from jaxdyn.contact.rigid._forces import Cones, normal_gains, zero_speed
+from jaxdyn.contact.rigid._forces import Cones, forces_in_modes, normal_gains, zero_speed
 from jaxdyn.contact.rigid._layout import Layout, gather_groups
 from jaxdyn.contact.rigid._modes import Modes
 from jaxdyn.contact.rigid._rows import ContactDynamics, ContactKinematics
@@ -58,15 +58,34 @@ class ModeChoice(NamedTuple):
     paradox: Array
 
 
+def incipient_slips(
+    layout: Layout, cones: Cones, modes: Modes, directions, dynamics: ContactDynamics, yields
+) -> Float[Array, "groups 3"]:
+    """Unit vectors against the friction of the groups in `yields`, whose friction has reached its cone; others zero."""
+    forces = forces_in_modes(layout, cones, modes, directions, dynamics.delassus, dynamics.bias)
+    sticks = modes.closed[layout.contact] * (1 - modes.sliding)
+    return -unit_rows(world_slip(dynamics.at, gather_groups(layout, forces))) * (sticks * yields)[:, None]
+
+
 def choose_modes(
-    layout: Layout, cones: Cones, candidates: Candidates, directions, dynamics: ContactDynamics, released, margin
+    layout: Layout,
+    cones: Cones,
+    candidates: Candidates,
+    directions,
+    dynamics: ContactDynamics,
+    released,
+    incipient,
+    margin,
 ) -> ModeChoice:
     """The modes after the event, from the complementarity problem of forces and accelerations.
 
     `directions` are the directions of slip along the rows. Contacts marked in `released`, whose force has just become
-    zero, open unless the solution has a positive force. Contacts that open with zero velocity get the `margin`.
+    zero, open unless the solution has a positive force. Groups with a direction in `incipient` start to slide: along
+    the acceleration of their slip, or in this direction while it is zero, as at equal coefficients. Contacts that open
+    with zero velocity get the `margin`.
     """
-    mu = jnp.where(candidates.sliding > 0, cones.sliding, cones.sticking)
+    yields = jnp.any(incipient != 0, axis=1) & (candidates.sliding == 0)
+    mu = jnp.where((candidates.sliding > 0) | yields, cones.sliding, cones.sticking)
     problem = Problem(
         dynamics.delassus,
         dynamics.bias,
@@ -82,10 +101,11 @@ def choose_modes(
     pushes = normal > jnp.finfo(normal.dtype).eps ** 0.6 * (1 + jnp.max(jnp.abs(normal)))
     closed = candidates.closed * ((solution.rates[layout.normal] <= small) & (pushes | (released == 0)))
     start = gather_groups(layout, solution.rates)
-    slips = (safe_norm(start, axis=1) > small) & (closed[layout.contact] > 0)
-    incipient = unit_rows(world_slip(dynamics.at, start))
+    accelerates = safe_norm(start, axis=1) > small
+    slips = (accelerates | yields) & (closed[layout.contact] > 0)
+    begin = jnp.where(accelerates[:, None], unit_rows(world_slip(dynamics.at, start)), incipient)
     sliding = jnp.where(candidates.sliding > 0, closed[layout.contact], slips.astype(closed.dtype))
-    direction = jnp.where(candidates.sliding[:, None] > 0, candidates.direction, incipient) * sliding[:, None]
+    direction = jnp.where(candidates.sliding[:, None] > 0, candidates.direction, begin) * sliding[:, None]
     modes = Modes(closed, sliding, direction, margin * (candidates.closed - closed))
     gain = normal_gains(layout, cones, _candidate_modes(candidates), directions, dynamics.delassus)
     paradox = jnp.where(jnp.min(gain) <= 0, jnp.argmin(gain), -1)
