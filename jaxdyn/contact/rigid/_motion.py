@@ -1,5 +1,6 @@
 """The motion of a robot with rigid contacts: an event-driven motion with modes."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ from jaxdyn.contact.rigid._forces import (
 from jaxdyn.contact.rigid._impacts import AbstractImpactSequence, AllAtOnce, Encounter, Impact
 from jaxdyn.contact.rigid._layout import Layout, contact_layout, gather_groups
 from jaxdyn.contact.rigid._modes import Modes, open_modes
+from jaxdyn.contact.rigid._paradox import has_no_forces, impact_without_collision
 from jaxdyn.contact.rigid._rows import (
     ContactDynamics,
     ContactRows,
@@ -45,7 +47,14 @@ from jaxdyn.contact.rigid._rows import (
     factorise_bilateral,
     reflect_inertia,
 )
-from jaxdyn.contact.rigid._switch import choose_modes, find_candidates, unit_rows, world_slip
+from jaxdyn.contact.rigid._switch import (
+    PhaseStart,
+    choose_modes,
+    find_candidates,
+    settling_impulses,
+    unit_rows,
+    world_slip,
+)
 from jaxdyn.dynamics import (
     AbstractModalMotion,
     Action,
@@ -100,6 +109,8 @@ class ContactMotion(AbstractModalMotion):
     * `impacts`: the order of impacts at the same instant, `AllAtOnce()` or `OneAfterAnother()`.
     * `rest_speed`: an impact that would rebound more slowly, m/s, is plastic; bouncing so ends in rest.
     * `tolerance`: of the rank of the constraints, as in `ConstrainedMotion`.
+    * `impact_without_collision`: whether a sliding contact for which no force exists (Painleve's paradox) stops or
+      leaves by an impulse; by default the simulation ends with status `INDETERMINATE`.
 
     ```python
     import jax.numpy as jnp
@@ -123,6 +134,7 @@ class ContactMotion(AbstractModalMotion):
     impacts: AbstractImpactSequence = AllAtOnce()
     rest_speed: Float[Array, ""] = eqx.field(converter=as_float, default=1e-3)
     tolerance: ArrayLike | None = None
+    impact_without_collision: bool = eqx.field(static=True, default=False)
     #: modes in which `simulate` moves the robot; None for the motion as a whole
     modes: Modes | None = None
 
@@ -149,8 +161,7 @@ class ContactMotion(AbstractModalMotion):
             raise ModelError("a ContactMotion has no contacts; give at least one, or omit the motion")
 
     def in_modes(self, modes):
-        motion: Any = ContactMotion
-        return motion(self.contacts, self.constraints, self.impacts, self.rest_speed, self.tolerance, modes)
+        return dataclasses.replace(self, modes=modes)
 
     def initial_modes(self, model, t, q, v):
         return open_modes(self.layout.num_contacts, self.layout.num_groups, q.dtype)
@@ -245,28 +256,20 @@ class ContactMotion(AbstractModalMotion):
         at = contact_kinematics(model, self.contacts, t, q, v)
         opened, rested, jammed = fired[:n], fired[n : n + g], fired[n + g :]
         touching = self._touching(at, modes, opened)
-        impact, v, rate = self._collide(model, q, v, at, touching)
-        candidates = find_candidates(layout, at, rate, touching, rested * modes.sliding)
-        trial = self.in_modes(Modes(candidates.closed, candidates.sliding, candidates.direction, modes.margin))
-        effort, external = forces(trial, v)
-        dynamics = trial._dynamics(model, t, q, v, effort, external)
-        choice = choose_modes(
-            layout,
-            friction_cones(self.contacts, q.dtype),
-            candidates,
-            trial._directions(dynamics),
-            dynamics,
-            opened * modes.closed,
-            _margin(q.dtype),
-        )
+        args = model, t, q, touching, rested * modes.sliding, forces
+        out = self._begin_phase(*args, v, at, opened * modes.closed)
+        paradox = jnp.where(jnp.any(jammed > 0), jnp.argmax(jammed), out.choice.paradox)
+        if self.impact_without_collision:
+            meets = (paradox >= 0) & has_no_forces(layout, out.choice.problem, paradox)
+            out = jax.lax.cond(meets, lambda: self._shock(args, at, out, paradox), lambda: out)
+            paradox = jnp.where(meets, out.choice.paradox, paradox)
         kinds = SwitchFailure
-        failure = jnp.where(choice.is_solved & impact.is_solved, kinds.NONE, kinds.NOT_SOLVED)
-        failure = jnp.where(impact.is_ended, failure, kinds.IMPACT_LIMIT)
-        is_jammed = jnp.any(jammed > 0)
-        failure = jnp.where((choice.paradox >= 0) | is_jammed, kinds.INDETERMINATE, failure)
-        culprit = jnp.where(is_jammed, jnp.argmax(jammed), jnp.maximum(choice.paradox, jnp.argmax(touching)))
+        failure = jnp.where(out.choice.is_solved & out.impact.is_solved, kinds.NONE, kinds.NOT_SOLVED)
+        failure = jnp.where(out.impact.is_ended, failure, kinds.IMPACT_LIMIT)
+        failure = jnp.where(paradox >= 0, kinds.INDETERMINATE, failure)
+        culprit = jnp.where(paradox >= 0, paradox, jnp.argmax(touching))
         number = lambda x: jnp.asarray(x, q.dtype)
-        return Switch(v, choice.modes, impact.impulses, number(failure), number(culprit))
+        return Switch(out.v, out.choice.modes, out.impact.impulses, number(failure), number(culprit))
 
     def update_modes(self, model, t, q, v):
         modes = self._own_modes()
@@ -318,6 +321,30 @@ class ContactMotion(AbstractModalMotion):
             dynamics.bias,
         )
         return dynamics.free + dynamics.spread @ forces, forces, dynamics
+
+    def _begin_phase(self, model, t, q, touching, at_rest, forces, v, at, released) -> PhaseStart:
+        """The impacts of touching contacts, and the modes after them."""
+        layout, cones = self.layout, friction_cones(self.contacts, q.dtype)
+        impact, v, rate = self._collide(model, q, v, at, touching)
+        candidates = find_candidates(layout, at, rate, touching, at_rest)
+        modes = Modes(candidates.closed, candidates.sliding, candidates.direction, self._own_modes().margin)
+        trial = self.in_modes(modes)
+        dynamics = trial._dynamics(model, t, q, v, *forces(trial, v))
+        slips = trial._directions(dynamics)
+        choice = choose_modes(layout, cones, candidates, slips, dynamics, released, _margin(q.dtype))
+        p = settling_impulses(self.contacts, self.in_modes(choice.modes)._directions(dynamics), choice.modes, dynamics)
+        rate = dynamics.at.rate + dynamics.delassus @ p
+        impact = impact._replace(impulses=impact.impulses + p)
+        return PhaseStart(v + dynamics.spread @ p, rate, impact, dynamics, choice)
+
+    def _shock(self, args, at, out: PhaseStart, i) -> PhaseStart:
+        """The phase after an impact without collision at contact i."""
+        delassus = out.dynamics.delassus
+        p = impact_without_collision(self.contacts, self.layout, delassus, out.rate, i)
+        at = at._replace(rate=out.rate + delassus @ p)
+        later = self._begin_phase(*args, out.v + out.dynamics.spread @ p, at, jnp.zeros_like(at.gap))
+        impulses = out.impact.impulses + p + later.impact.impulses
+        return later._replace(impact=later.impact._replace(impulses=impulses))
 
     def _project(self, model, t, q, v, modes: Modes):
         """The nearest state on the constraints with the closed contacts at zero gap and their held rows at rest."""

@@ -27,7 +27,8 @@ def start_phases(system: System, t, y: State, max_events: int) -> tuple[State, P
     none = jnp.zeros(motion.num_guards, y.q.dtype)
     forces = forces_on(whole, t, y.q, unpack_parts(y.parts))
     out = whole.motion.switch(model, t, y.q, y.v, none, forces)
-    phases = append_switch(phases, t, y.q, y.v, out, none, jnp.full_like(t, jnp.nan))
+    unknown = jnp.full_like(t, jnp.nan)
+    phases = append_switch(phases, t, y.q, y.v, out, none, unknown, unknown)
     return State(y.q, out.v, y.parts), phases
 
 

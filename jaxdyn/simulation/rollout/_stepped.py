@@ -124,7 +124,7 @@ def _switch_modes(system: System, path, span, end: State, phases: Phases):
 
     def switch():
         out = motion.switch(model, t1, end.q, end.v, roots.fired, forces_on(system, t1, end.q, parts))
-        return append_switch(phases, t1, end.q, end.v, out, roots.fired, roots.slope), out.v
+        return append_switch(phases, t1, end.q, end.v, out, roots.fired, roots.slope, roots.curvature), out.v
 
     def go_on():
         return eqx.tree_at(lambda p: p.modes, phases, motion.update_modes(model, t1, end.q, end.v)), end.v
