@@ -49,10 +49,14 @@ def motion(mu, law=None, plane=Y, resolves=True):
     return ContactMotion(contact, impact_without_collision=resolves)
 
 
-@jax.jit
 def begin(whole, q, v):
     """The start of a motion."""
-    model, t = leaning_rod(), jnp.zeros(())
+    return begin_of_model(leaning_rod(), whole, q, v)
+
+
+@jax.jit
+def begin_of_model(model, whole, q, v):
+    t = jnp.zeros(())
     whole = whole.in_modes(whole.initial_modes(model, t, q, v))
     none = jnp.zeros(whole.num_guards)
     return whole.switch(model, t, q, v, none, lambda motion, v: (jnp.zeros(3), None))

@@ -47,7 +47,7 @@ def test_a_ball_that_grazes_a_sphere():
     assert (sensitivity_status(runs, window=0.01)[1] == kinds.GRAZING).sum() == 1
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_walls_met_at_the_same_instant():
     corner = flight(contact("left", Plane((1.0, 0.0, 0.0))), contact("low", Plane((0.0, 0.0, 1.0))))
     run = jax.vmap(lambda x: jd.simulate(corner, jnp.stack([x, 1.0]), -jnp.ones(2), jnp.array([0.0, 1.5]), dt=0.25))

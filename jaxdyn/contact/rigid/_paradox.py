@@ -29,8 +29,9 @@ def has_no_forces(layout: Layout, problem: Problem, i) -> Bool[Array, ""]:
 def impact_without_collision(contacts: tuple[Contact, ...], layout: Layout, delassus, rate, i) -> Float[Array, " rows"]:
     """The impulses of the impact at contact i, whose normal velocity is zero.
 
-    An approach within rounding selects the compression of Routh's diagram also where the gain k itself is zero.
+    An approach within rounding, whose rebound is rest, selects the compression also where the gain k is zero.
     """
-    rate = rate.at[jnp.asarray(layout.normal)[i]].set(-zero_speed(rate))
+    approach = zero_speed(jnp.zeros_like(rate)) / 8
+    rate = rate.at[jnp.asarray(layout.normal)[i]].set(-approach)
     touching = jnp.zeros(layout.num_contacts, rate.dtype).at[i].set(1)
     return single_impact(Encounter(contacts, delassus, rate, touching, jnp.zeros_like(rate[0])), i)
