@@ -11,10 +11,8 @@ from benchmarks._contact_mechanisms import MECHANISMS
 from jaxdyn.contact import Newton, Poisson
 from jaxdyn.contact.rigid import planar_impact, spatial_impact
 
-SLOW = "pendulum at a stop"
 
-
-@pytest.mark.slow(SLOW)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
 def test_derivatives_are_finite_and_one_sided(mechanism):
     faults, kind, *_ = contact_states.count_faults(mechanism, 60)
@@ -25,7 +23,7 @@ def test_derivatives_are_finite_and_one_sided(mechanism):
     assert mechanism.law == "Newton" or not faults["energy"].any()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", [0.0, 0.3, -0.9])
 def test_derivatives_of_an_impact_without_slip(coupling):
     """They are those of one side, also without coupling, and where the slip moves away from rest."""
@@ -36,7 +34,7 @@ def test_derivatives_of_an_impact_without_slip(coupling):
     assert min(np.abs(tangent - side).max() for side in sides) < 1e-5
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_an_impact_in_space_that_sticks_from_the_start_has_the_derivative_of_the_slip():
     half = np.random.default_rng(1).normal(size=(3, 3))
     gain, h = half @ half.T + np.eye(3), 1e-6
