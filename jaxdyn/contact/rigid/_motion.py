@@ -256,12 +256,12 @@ class ContactMotion(AbstractModalMotion):
         at = contact_kinematics(model, self.contacts, t, q, v)
         opened, rested, jammed = fired[:n], fired[n : n + g], fired[n + g :]
         touching = self._touching(at, modes, opened)
-        args = model, t, q, touching, rested * modes.sliding, forces
-        out = self._begin_phase(*args, v, at, opened * modes.closed)
+        begin = lambda *start: self._begin_phase(model, t, q, touching, rested * modes.sliding, forces, *start)
+        out = begin(v, at, opened * modes.closed)
         paradox = jnp.where(jnp.any(jammed > 0), jnp.argmax(jammed), out.choice.paradox)
         if self.impact_without_collision:
             meets = (paradox >= 0) & has_no_forces(layout, out.choice.problem, paradox)
-            out = jax.lax.cond(meets, lambda: self._shock(args, at, out, paradox), lambda: out)
+            out = jax.lax.cond(meets, lambda: self._shock(begin, at, out, paradox), lambda: out)
             paradox = jnp.where(meets, out.choice.paradox, paradox)
         kinds = SwitchFailure
         failure = jnp.where(out.choice.is_solved & out.impact.is_solved, kinds.NONE, kinds.NOT_SOLVED)
@@ -337,12 +337,12 @@ class ContactMotion(AbstractModalMotion):
         impact = impact._replace(impulses=impact.impulses + p)
         return PhaseStart(v + dynamics.spread @ p, rate, impact, dynamics, choice)
 
-    def _shock(self, args, at, out: PhaseStart, i) -> PhaseStart:
+    def _shock(self, begin, at, out: PhaseStart, i) -> PhaseStart:
         """The phase after an impact without collision at contact i."""
         delassus = out.dynamics.delassus
         p = impact_without_collision(self.contacts, self.layout, delassus, out.rate, i)
         at = at._replace(rate=out.rate + delassus @ p)
-        later = self._begin_phase(*args, out.v + out.dynamics.spread @ p, at, jnp.zeros_like(at.gap))
+        later = begin(out.v + out.dynamics.spread @ p, at, jnp.zeros_like(at.gap))
         impulses = out.impact.impulses + p + later.impact.impulses
         return later._replace(impact=later.impact._replace(impulses=impulses))
 
