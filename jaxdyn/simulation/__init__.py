@@ -53,10 +53,12 @@ from jaxdyn.simulation.system import linear_signal as linear_signal
 from jaxdyn.simulation.trajectory import EventRecord as EventRecord
 from jaxdyn.simulation.trajectory import Interpolant as Interpolant
 from jaxdyn.simulation.trajectory import PhaseRecord as PhaseRecord
+from jaxdyn.simulation.trajectory import SensitivityStatus as SensitivityStatus
 from jaxdyn.simulation.trajectory import SimulationStatus as SimulationStatus
 from jaxdyn.simulation.trajectory import Trajectory as Trajectory
 from jaxdyn.simulation.trajectory import coordinate_names as coordinate_names
 from jaxdyn.simulation.trajectory import effort_names as effort_names
+from jaxdyn.simulation.trajectory import sensitivity_status as sensitivity_status
 from jaxdyn.simulation.trajectory import to_csv as to_csv
 from jaxdyn.simulation.trajectory import to_npz as to_npz
 from jaxdyn.simulation.trajectory import to_numpy as to_numpy

@@ -1,9 +1,12 @@
 """One rigid contact: a gap with its laws of friction and restitution."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxdyn._errors import ModelError
 from jaxdyn._numerics import optional_float
 from jaxdyn._types import Array, Float
 from jaxdyn.constraints.contract import Configuration, KinematicState
@@ -70,3 +73,13 @@ class Contact(eqx.Module):
         spin = x.angular_velocity(self.gap.first.link) - x.angular_velocity(self.gap.second.link)
         rows = [group.basis @ (spin if group.angular else c) for group in self.groups(x.configuration, touch)]
         return jnp.concatenate([(touch.normal @ c)[None], *rows])
+
+
+def as_contacts(contacts: Contact | Sequence[Contact]) -> tuple[Contact, ...]:
+    """Converts one contact or several to a tuple with unique names."""
+    out = (contacts,) if isinstance(contacts, Contact) else tuple(contacts)
+    names = [c.name for c in out]
+    duplicates = sorted({n for n in names if names.count(n) > 1})
+    if duplicates:
+        raise ModelError(f"contacts share the names {duplicates}; give each contact a unique name")
+    return out

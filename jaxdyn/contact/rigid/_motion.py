@@ -1,6 +1,6 @@
 """The motion of a robot with rigid contacts: an event-driven motion with modes."""
 
-from collections.abc import Sequence
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -23,7 +23,7 @@ from jaxdyn.constraints.evaluation import (
     optional_constraints,
 )
 from jaxdyn.constraints.types import described_constraints
-from jaxdyn.contact.rigid._contact import Contact
+from jaxdyn.contact.rigid._contact import Contact, as_contacts
 from jaxdyn.contact.rigid._forces import (
     forces_in_modes,
     friction_cones,
@@ -36,6 +36,7 @@ from jaxdyn.contact.rigid._forces import (
 from jaxdyn.contact.rigid._impacts import AbstractImpactSequence, AllAtOnce, Encounter, Impact, keep_slow_contacts
 from jaxdyn.contact.rigid._layout import Layout, contact_layout, gather_groups
 from jaxdyn.contact.rigid._modes import Modes, open_modes
+from jaxdyn.contact.rigid._paradox import has_no_forces, impact_without_collision
 from jaxdyn.contact.rigid._rows import (
     ContactDynamics,
     ContactRows,
@@ -45,7 +46,15 @@ from jaxdyn.contact.rigid._rows import (
     factorise_bilateral,
     reflect_inertia,
 )
-from jaxdyn.contact.rigid._switch import choose_modes, find_candidates, incipient_slips, unit_rows, world_slip
+from jaxdyn.contact.rigid._switch import (
+    PhaseStart,
+    choose_modes,
+    find_candidates,
+    incipient_slips,
+    settling_impulses,
+    unit_rows,
+    world_slip,
+)
 from jaxdyn.dynamics import (
     AbstractModalMotion,
     Action,
@@ -55,15 +64,6 @@ from jaxdyn.dynamics import (
     equations_of_motion,
 )
 from jaxdyn.kinematics import integrate
-
-
-def _as_contacts(contacts: Contact | Sequence[Contact]) -> tuple[Contact, ...]:
-    out = (contacts,) if isinstance(contacts, Contact) else tuple(contacts)
-    names = [c.name for c in out]
-    duplicates = sorted({n for n in names if names.count(n) > 1})
-    if duplicates:
-        raise ModelError(f"contacts share the names {duplicates}; give each contact a unique name")
-    return out
 
 
 class ContactState(eqx.Module):
@@ -95,6 +95,8 @@ class ContactMotion(AbstractModalMotion):
     * `impacts`: the order of impacts at the same instant, `AllAtOnce()` or `OneAfterAnother()`.
     * `rest_speed`: rebound velocity below which an impact is plastic, m/s, so that a bouncing body comes to rest.
     * `tolerance`: rank tolerance of the constraints, as in `ConstrainedMotion`.
+    * `impact_without_collision`: whether a sliding contact for which no force exists (Painleve's paradox) stops or
+      leaves by an impulse; by default the simulation ends with status `INDETERMINATE`.
 
     ```python
     import jax.numpy as jnp
@@ -113,11 +115,12 @@ class ContactMotion(AbstractModalMotion):
 
     projects: bool = eqx.field(static=True, default=True, init=False)
     adds_constraints: bool = eqx.field(static=True, default=True, init=False)
-    contacts: tuple[Contact, ...] = eqx.field(converter=_as_contacts)
+    contacts: tuple[Contact, ...] = eqx.field(converter=as_contacts)
     constraints: tuple[AbstractConstraint, ...] | None = eqx.field(converter=optional_constraints, default=None)
     impacts: AbstractImpactSequence = AllAtOnce()
     rest_speed: Float[Array, ""] = eqx.field(converter=as_float, default=1e-3)
     tolerance: ArrayLike | None = None
+    impact_without_collision: bool = eqx.field(static=True, default=False)
     #: the fixed modes of a smooth motion, set by `in_modes`; None for the motion with its events
     modes: Modes | None = None
 
@@ -144,8 +147,7 @@ class ContactMotion(AbstractModalMotion):
             raise ModelError("a ContactMotion has no contacts; give at least one, or omit the motion")
 
     def in_modes(self, modes):
-        motion: Any = ContactMotion
-        return motion(self.contacts, self.constraints, self.impacts, self.rest_speed, self.tolerance, modes)
+        return dataclasses.replace(self, modes=modes)
 
     def initial_modes(self, model, t, q, v):
         return open_modes(self.layout.num_contacts, self.layout.num_groups, q.dtype)
@@ -242,31 +244,20 @@ class ContactMotion(AbstractModalMotion):
         at = contact_kinematics(model, self.contacts, t, q, v)
         opened, rested, jammed = fired[:n], fired[n : n + g], fired[n + g :]
         touching = self._touching(at, modes, opened)
-        impact, v, rate = self._collide(model, q, v, at, touching)
-        candidates = find_candidates(layout, at, rate, touching, rested * modes.sliding)
-        trial = self.in_modes(Modes(candidates.closed, candidates.sliding, candidates.direction, modes.margin))
-        effort, external = forces(trial, v)
-        dynamics = trial._dynamics(model, t, q, v, effort, external)
-        cones = friction_cones(self.contacts, q.dtype)
-        yields = rested * jnp.all(impact.impulses == 0)  # an impact changes the forces
-        choice = choose_modes(
-            layout,
-            cones,
-            candidates,
-            trial._directions(dynamics),
-            dynamics,
-            opened * modes.closed,
-            incipient_slips(layout, cones, modes, self._directions(dynamics), dynamics, yields),
-            _margin(q.dtype),
-        )
+        begin = lambda *start: self._begin_phase(model, t, q, touching, rested, forces, *start)
+        out = begin(v, at, opened * modes.closed)
+        paradox = jnp.where(jnp.any(jammed > 0), jnp.argmax(jammed), out.choice.paradox)
+        if self.impact_without_collision:
+            meets = (paradox >= 0) & has_no_forces(layout, out.choice.problem, paradox)
+            out = jax.lax.cond(meets, lambda: self._shock(begin, at, out, paradox), lambda: out)
+            paradox = jnp.where(meets, out.choice.paradox, paradox)
         kinds = SwitchFailure
-        failure = jnp.where(choice.is_solved & impact.is_solved, kinds.NONE, kinds.NOT_SOLVED)
-        failure = jnp.where(impact.is_ended, failure, kinds.IMPACT_LIMIT)
-        is_jammed = jnp.any(jammed > 0)
-        failure = jnp.where((choice.paradox >= 0) | is_jammed, kinds.INDETERMINATE, failure)
-        culprit = jnp.where(is_jammed, jnp.argmax(jammed), jnp.maximum(choice.paradox, jnp.argmax(touching)))
+        failure = jnp.where(out.choice.is_solved & out.impact.is_solved, kinds.NONE, kinds.NOT_SOLVED)
+        failure = jnp.where(out.impact.is_ended, failure, kinds.IMPACT_LIMIT)
+        failure = jnp.where(paradox >= 0, kinds.INDETERMINATE, failure)
+        culprit = jnp.where(paradox >= 0, paradox, jnp.argmax(touching))
         number = lambda x: jnp.asarray(x, q.dtype)
-        return Switch(v, choice.modes, impact.impulses, number(failure), number(culprit))
+        return Switch(out.v, out.choice.modes, out.impact.impulses, number(failure), number(culprit))
 
     def update_modes(self, model, t, q, v):
         modes = self._own_modes()
@@ -318,6 +309,31 @@ class ContactMotion(AbstractModalMotion):
             dynamics.bias,
         )
         return dynamics.free + dynamics.spread @ forces, forces, dynamics
+
+    def _begin_phase(self, model, t, q, touching, rested, forces, v, at, released) -> PhaseStart:
+        """The impacts of touching contacts, and the modes after them."""
+        layout, cones, before = self.layout, friction_cones(self.contacts, q.dtype), self._own_modes()
+        impact, v, rate = self._collide(model, q, v, at, touching)
+        candidates = find_candidates(layout, at, rate, touching, rested * before.sliding)
+        trial = self.in_modes(Modes(candidates.closed, candidates.sliding, candidates.direction, before.margin))
+        dynamics = trial._dynamics(model, t, q, v, *forces(trial, v))
+        yields = rested * jnp.all(impact.impulses == 0)  # an impact changes the forces
+        incipient = incipient_slips(layout, cones, before, self._directions(dynamics), dynamics, yields)
+        slips, margin = trial._directions(dynamics), _margin(q.dtype)
+        choice = choose_modes(layout, cones, candidates, slips, dynamics, released, incipient, margin)
+        p = settling_impulses(self.contacts, self.in_modes(choice.modes)._directions(dynamics), choice.modes, dynamics)
+        rate = dynamics.at.rate + dynamics.delassus @ p
+        impact = impact._replace(impulses=impact.impulses + p)
+        return PhaseStart(v + dynamics.spread @ p, rate, impact, dynamics, choice)
+
+    def _shock(self, begin, at, out: PhaseStart, i) -> PhaseStart:
+        """The phase after an impact without collision at contact i."""
+        delassus = out.dynamics.delassus
+        p = impact_without_collision(self.contacts, self.layout, delassus, out.rate, i)
+        at = at._replace(rate=out.rate + delassus @ p)
+        later = begin(out.v + out.dynamics.spread @ p, at, jnp.zeros_like(at.gap))
+        impulses = out.impact.impulses + p + later.impact.impulses
+        return later._replace(impact=later.impact._replace(impulses=impulses))
 
     def _project(self, model, t, q, v, modes: Modes):
         """Projection of the state onto the constraints, zero gaps of closed contacts and zero active rates."""

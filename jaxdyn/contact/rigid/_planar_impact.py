@@ -17,11 +17,11 @@ def planar_impact(law: AbstractRestitution, e, static, kinetic, delassus, rate) 
     (gnn, gnt), (_, gtt) = delassus
     cn, ct = rate
     divide = lambda a, b: a / jnp.where(b == 0, 1, b)
-    side = jnp.sign(ct)
-    slope, slip_slope = gnn - kinetic * side * gnt, gnt - kinetic * side * gtt
-    stops = side * slip_slope <= 0  # also without slip
-    first = jnp.where(stops, divide(-ct, slip_slope), 0)
     sticks = jnp.abs(gnt) <= static * gtt
+    side = jnp.where(ct == 0, _side_without_slip(gnt, sticks), jnp.sign(ct))
+    slope, slip_slope = gnn - kinetic * side * gnt, gnt - kinetic * side * gtt
+    stops = side * slip_slope <= 0
+    first = jnp.where(stops, divide(-ct, slip_slope), 0)
     friction = jnp.where(sticks, -divide(gnt, gtt), -kinetic * jnp.sign(gnt))
     later = gnn + friction * gnt
     at_stop = cn + slope * first
@@ -32,6 +32,15 @@ def planar_impact(law: AbstractRestitution, e, static, kinetic, delassus, rate) 
     end = compression + law.expansion(e, cn, compression, work, rest, jnp.where(is_early, slope, later), later)
     slides = jnp.where(stops, jnp.minimum(end, first), end)
     return jnp.stack([end, -kinetic * side * slides + friction * (end - slides)])
+
+
+def _side_without_slip(gnt, sticks):
+    """The side of Routh's diagram on which an impact without slip begins: the derivatives are those of this side.
+
+    The slip moves away from rest where the cone does not allow it to stick; where it sticks, it stops at once.
+    """
+    away = jnp.where(gnt < 0, -1, 1)
+    return jnp.where(sticks, -away, away)
 
 
 def smooth_impact(law: AbstractRestitution, e, delassus, rate) -> Float[Array, "1"]:

@@ -4,8 +4,9 @@
 
 With the slip in polar coordinates, `c_t = r (cos f, sin f)`, the equations are regular in the logarithm of r. They are
 integrated by the classical Runge-Kutta method over a variable that bounds the change per step of the direction, of
-log r and of the normal velocity. After the slip has stopped, the contact sticks if the friction cone allows it, and
-otherwise slides in the only direction in which the slip can grow; that part of the path is a straight line.
+log r and of the normal velocity, relative to the larger of approach and slip. After the slip has stopped, the contact
+sticks if the friction cone allows it, and otherwise slides in the only direction in which the slip can grow; that part
+of the path is a straight line.
 """
 
 from typing import NamedTuple
@@ -16,6 +17,7 @@ import jax.numpy as jnp
 from jaxdyn._numerics import pseudo_inverse, safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.contact.laws import AbstractRestitution
+from jaxdyn.contact.rigid._forces import zero_speed
 
 _STEP = 1 / 32
 _STEPS = 768
@@ -41,11 +43,15 @@ def spatial_impact(law: AbstractRestitution, e, static, kinetic, delassus, rate)
     """Normal and tangential impulses, from the rates `(c_n, c_1, c_2)` before the impact and the Delassus matrix."""
     cn, ct = rate[0], rate[1:]
     speed = safe_norm(ct)
-    slides = speed > jnp.finfo(rate.dtype).eps * (1 + jnp.abs(cn))
-    scale = delassus[0, 0] / jnp.where(cn < 0, -cn, 1)
+    slides = speed > zero_speed(rate)
+    fastest = jnp.maximum(-cn, speed)  # the approach can grow to the slip velocity (Painleve's paradox)
+    scale = delassus[0, 0] / jnp.where(fastest > 0, fastest, 1)
     angle = jnp.arctan2(jnp.where(slides, ct[1], 0), jnp.where(slides, ct[0], 1))
     zero = jnp.zeros_like(cn)
-    start = _Path(zero, cn, jnp.log(jnp.where(slides, speed, 1)), angle, jnp.zeros(2, rate.dtype), zero)
+    friction, arrest = _friction_at_rest(delassus, static, kinetic)
+    stop = jnp.where(slides, 0, arrest @ ct)  # zero; with the derivative of sticking
+    log_slip = jnp.log(jnp.where(slides, speed, 1))
+    start = _Path(zero, cn + delassus[0, 1:] @ stop, log_slip, angle, stop, zero)
     field = lambda y: _slope(delassus, kinetic, scale, y)
     step = lambda y, h: _runge_kutta(field, y, h)
 
@@ -55,7 +61,6 @@ def spatial_impact(law: AbstractRestitution, e, static, kinetic, delassus, rate)
 
     last, nodes = jax.lax.scan(advance, start, None, length=_STEPS)
     nodes = jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), nodes, last)
-    friction = _friction_at_rest(delassus, static, kinetic)
     gain = delassus[0] @ jnp.concatenate([jnp.ones(1, rate.dtype), friction])
 
     def straight(y: _Path, p):
@@ -138,11 +143,15 @@ def _straight_end(law, e, cn, compressed: _Path, last: _Path, gain):
     return p - last.p + law.remainder(e, cn, compressed.p, -compressed.work, p, c, work, gain)
 
 
-def _friction_at_rest(delassus, static, kinetic) -> Float[Array, "2"]:
-    """Friction impulse per unit of normal impulse at a contact without slip: it sticks, or starts to slide."""
+def _friction_at_rest(delassus, static, kinetic) -> tuple[Float[Array, "2"], Float[Array, "2 2"]]:
+    """Friction impulse per unit of normal impulse at a contact without slip: it sticks, or starts to slide.
+
+    Also the tangential impulse per unit of slip that stops the slip of a contact that sticks, zero if it slides.
+    """
     tangential, coupling = delassus[1:, 1:], delassus[1:, 0]
     tolerance = jnp.asarray(jnp.finfo(coupling.dtype).eps ** 0.7, coupling.dtype)
-    sticking = -pseudo_inverse(tangential, tolerance)[0] @ coupling  # a planar robot has no motion across its plane
+    arrest = -pseudo_inverse(tangential, tolerance)[0]  # a planar robot has no motion across its plane
+    sticking = arrest @ coupling
     force = safe_norm(sticking)
     slips = force > static
     # a slip along d with coupling - mu T d = k d: the length of d(k) = (k + mu T)^-1 coupling falls with k > 0
@@ -165,4 +174,4 @@ def _friction_at_rest(delassus, static, kinetic) -> Float[Array, "2"]:
     k = jnp.where(slips, k, largest)
     excess, slope = jax.jvp(lambda k: jnp.sum(direction(k) ** 2), (k,), (jnp.ones_like(k),))
     k = k - jnp.where(slips, (excess - 1) / jax.lax.stop_gradient(jnp.where(slope < 0, slope, -1)), 0)
-    return jnp.where(slips, -kinetic * direction(k), sticking)
+    return jnp.where(slips, -kinetic * direction(k), sticking), jnp.where(slips, 0, arrest)

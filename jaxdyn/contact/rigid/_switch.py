@@ -13,8 +13,10 @@ import jax.numpy as jnp
 from jaxdyn._numerics import safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.contact.rigid._complementarity import Problem, solve_complementarity
-from jaxdyn.contact.rigid._forces import Cones, forces_in_modes, normal_gains, zero_speed
-from jaxdyn.contact.rigid._layout import Layout, gather_groups
+from jaxdyn.contact.rigid._contact import Contact
+from jaxdyn.contact.rigid._forces import Cones, forces_in_modes, friction_cones, normal_gains, zero_speed
+from jaxdyn.contact.rigid._impacts import Impact
+from jaxdyn.contact.rigid._layout import Layout, contact_layout, gather_groups
 from jaxdyn.contact.rigid._modes import Modes
 from jaxdyn.contact.rigid._rows import ContactDynamics, ContactKinematics
 
@@ -56,6 +58,18 @@ class ModeChoice(NamedTuple):
     modes: Modes
     is_solved: Array
     paradox: Array
+    #: the complementarity problem of forces and accelerations
+    problem: Problem
+
+
+class PhaseStart(NamedTuple):
+    """The start of a phase: velocity and rates after its impacts, and the modes with the dynamics that decide them."""
+
+    v: Float[Array, " nv"]
+    rate: Float[Array, " rows"]
+    impact: Impact
+    dynamics: ContactDynamics
+    choice: ModeChoice
 
 
 def incipient_slips(
@@ -109,7 +123,22 @@ def choose_modes(
     modes = Modes(closed, sliding, direction, margin * (candidates.closed - closed))
     gain = normal_gains(layout, cones, _candidate_modes(candidates), directions, dynamics.delassus)
     paradox = jnp.where(jnp.min(gain) <= 0, jnp.argmin(gain), -1)
-    return ModeChoice(jax.tree.map(jnp.asarray, modes), solution.is_solved, paradox)
+    return ModeChoice(jax.tree.map(jnp.asarray, modes), solution.is_solved, paradox, problem)
+
+
+def settling_impulses(
+    contacts: tuple[Contact, ...], directions, modes: Modes, dynamics: ContactDynamics
+) -> Float[Array, " rows"]:
+    """The impulses of a plastic impact that bring the held rows of new modes to rest.
+
+    They are zero up to rounding, but not their derivatives where a contact closes that does not approach: the velocity
+    has those of the motions that approach. As in a single impact, rolling and spinning friction have no impulses.
+    """
+    layout, cones = contact_layout(contacts), friction_cones(contacts, directions.dtype)
+    angular = jnp.array([kind for contact in contacts for kind in contact.angular], directions.dtype)
+    cones = cones._replace(sliding=cones.sliding * (1 - angular))
+    modes = Modes(modes.closed, jnp.maximum(modes.sliding, angular), modes.direction, modes.margin)
+    return forces_in_modes(layout, cones, modes, directions, dynamics.delassus, dynamics.at.rate)
 
 
 def _candidate_modes(candidates: Candidates) -> Modes:

@@ -30,8 +30,9 @@ class PhaseEntry(NamedTuple):
     q: Array
     v_before: Array
     v: Array
-    #: rate of the guard that became zero
+    #: rate of the guard that became zero, and the second derivative
     slope: Array
+    curvature: Array
 
 
 class Phases(eqx.Module):
@@ -46,8 +47,8 @@ class Phases(eqx.Module):
     #: a row for each switch, the first one at the start
     entries: Float[Array, "cap width"]
     #: number of entries in use; a `SwitchFailure`; the contact that it concerns; root; whether it is inside; whether a
-    #: switch is due; the rate of the guard that has become zero; then 1 for each guard that has
-    numbers: Float[Array, " 7+guards"]
+    #: switch is due; rate and second derivative of the guard that has become zero; then 1 for each guard that has
+    numbers: Float[Array, " 8+guards"]
     #: sizes of the fields of an entry
     sizes: tuple[int, ...] = eqx.field(static=True)
 
@@ -69,7 +70,7 @@ class Phases(eqx.Module):
     @property
     def fired(self):
         """1 for the guards that became zero at the end of the last step."""
-        return self.numbers[7:]
+        return self.numbers[8:]
 
     @property
     def root(self):
@@ -95,13 +96,13 @@ class Phases(eqx.Module):
         """All entries."""
         columns = jnp.split(self.entries, np.cumsum(self.sizes)[:-1], axis=1)
         entry = PhaseEntry(*columns)
-        return entry._replace(time=entry.time[:, 0], slope=entry.slope[:, 0])
+        return entry._replace(time=entry.time[:, 0], slope=entry.slope[:, 0], curvature=entry.curvature[:, 0])
 
 
 def empty_phases(modes: PyTree, cap: int, guards: int, impulses: int, q, v) -> Phases:
     """A record with room for `cap` switches, of which the first one is due."""
-    sizes = 1, ravel_pytree(modes)[0].size, impulses, guards, q.size, v.size, v.size, 1
-    head = jnp.array([0, 0, 0, jnp.inf, 0, 1, jnp.nan], q.dtype)
+    sizes = 1, ravel_pytree(modes)[0].size, impulses, guards, q.size, v.size, v.size, 1, 1
+    head = jnp.array([0, 0, 0, jnp.inf, 0, 1, jnp.nan, jnp.nan], q.dtype)
     numbers = jnp.concatenate([head, jnp.zeros(guards, q.dtype)])
     return Phases(modes, jnp.full((cap, sum(sizes)), jnp.nan, q.dtype), numbers, sizes)
 
@@ -109,8 +110,8 @@ def empty_phases(modes: PyTree, cap: int, guards: int, impulses: int, q, v) -> P
 def append_switch(phases: Phases, t, q, v_before, switch: Switch) -> Phases:
     """The record with the switch that is due."""
     modes = ravel_pytree(switch.modes)[0]
-    slope, fired = phases.numbers[6], phases.fired
-    row = jnp.concatenate([t[None], modes, switch.impulse, fired, q, v_before, switch.v, slope[None]])
+    slopes = phases.numbers[6:8]
+    row = jnp.concatenate([t[None], modes, switch.impulse, phases.fired, q, v_before, switch.v, slopes])
     entries = phases.entries.at[phases.count.astype(int)].set(row, mode="drop")
     count = jnp.minimum(phases.count + 1, entries.shape[0])
     head = jnp.stack([count, switch.failure, switch.culprit])
@@ -125,13 +126,14 @@ class GuardRoots(eqx.Module):
     time: Float[Array, ""]
     #: 1 for the guards that are zero at the end of the step
     fired: Float[Array, " guards"]
-    #: rate of the guard that becomes zero
+    #: rate of the guard that becomes zero, and the second derivative
     slope: Float[Array, ""]
+    curvature: Float[Array, ""]
 
 
 def no_roots(guards: int, t1) -> GuardRoots:
     """The result for a step without roots."""
-    return GuardRoots(jnp.full_like(t1, jnp.inf), jnp.zeros(guards, t1.dtype), jnp.zeros_like(t1))
+    return GuardRoots(jnp.full_like(t1, jnp.inf), jnp.zeros(guards, t1.dtype), jnp.zeros_like(t1), jnp.zeros_like(t1))
 
 
 class _Search(NamedTuple):
@@ -204,7 +206,17 @@ def find_guard_roots(guards: Callable[[Array], Array], t0, t1) -> GuardRoots:
     guess = jnp.where(is_found, s.hi, t1)
     time = jnp.where(is_found | is_at_end, differentiable_root(lambda t: guards(t)[k], guess), jnp.inf)
     fired = (ends | (jnp.arange(count) == k)) & is_at_end
-    return GuardRoots(time, fired.astype(t1.dtype), jnp.minimum(falling[k], 0))
+    slope, curvature = _end_derivatives(s.values[-3:, k], jnp.maximum(times[-1] - times[-2], tiny))
+    return GuardRoots(time, fired.astype(t1.dtype), jnp.minimum(slope, 0), curvature)
+
+
+def _end_derivatives(values, step):
+    """First and second derivative at the last of three samples, of the parabola through them."""
+    a, b, c = values
+    second = c - 2 * b + a
+    is_rounding = jnp.abs(second) <= 16 * jnp.finfo(values.dtype).eps * (1 + jnp.abs(a))
+    second = jnp.where(is_rounding, 0, second)
+    return ((c - b) + second / 2) / step, second / step**2
 
 
 class _Bracket(NamedTuple):

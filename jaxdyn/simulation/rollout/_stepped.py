@@ -143,7 +143,7 @@ def _find_switch(system: System, path, span, end: State, phases: Phases) -> Phas
         is_due | phases.ends, lambda: phases.modes, lambda: motion.update_modes(model, t1, end.q, end.v)
     )
     number = lambda x: x.astype(end.q.dtype)
-    tail = jnp.stack([roots.time, number(inside), number(is_due), roots.slope])
+    tail = jnp.stack([roots.time, number(inside), number(is_due), roots.slope, roots.curvature])
     numbers = jnp.concatenate([phases.numbers[:3], tail, roots.fired])
     return eqx.tree_at(lambda p: (p.modes, p.numbers), phases, (modes, numbers))
 

@@ -7,6 +7,8 @@ from jaxdyn.simulation.trajectory._export import to_npz as to_npz
 from jaxdyn.simulation.trajectory._export import to_numpy as to_numpy
 from jaxdyn.simulation.trajectory._export import to_parquet as to_parquet
 from jaxdyn.simulation.trajectory._export import velocity_names as velocity_names
+from jaxdyn.simulation.trajectory._sensitivity_status import SensitivityStatus as SensitivityStatus
+from jaxdyn.simulation.trajectory._sensitivity_status import sensitivity_status as sensitivity_status
 from jaxdyn.simulation.trajectory._trajectory import Batched as Batched
 from jaxdyn.simulation.trajectory._trajectory import EventRecord as EventRecord
 from jaxdyn.simulation.trajectory._trajectory import Interpolant as Interpolant

@@ -91,8 +91,9 @@ class PhaseRecord(eqx.Module):
     q: Float[Array, "*batch cap nq"]
     v_before: Float[Array, "*batch cap nv"]
     v: Float[Array, "*batch cap nv"]
-    #: rate of the guard that ended the phase before; near zero the motion grazes and has no derivative
+    #: rate of the guard that ended the phase before, and its second derivative; `sensitivity_status` judges them
     slope: Float[Array, "*batch cap"]
+    curvature: Float[Array, "*batch cap"]
     count: Int[Array, "*batch"]
     #: index of the contact that a failure concerns, -1 without failure
     culprit: Int[Array, "*batch"]
