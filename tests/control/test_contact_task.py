@@ -1,4 +1,4 @@
-"""The three phases of a contact task in one simulation: approach, impact, motion along a surface under force control."""
+"""The phases of a contact task in one simulation: approach, impact, motion along a surface under force control."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ class Press(eqx.Module):
         return (9.81 - self.force * (1 - t))[None]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_switches_of_the_law_have_their_derivatives():
     """1 kg descends 0.1 m with acceleration a, and rests under the force `F (1 - t)`."""
     b = jd.ModelBuilder()

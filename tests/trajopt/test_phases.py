@@ -126,7 +126,6 @@ def test_structure_of_a_multi_phase_problem():
     ("transitions", "options", "kind", "message"),
     [
         ([], {}, ModelError, "2 phases are joined by 0 transitions; give 1, or 2 for a periodic motion"),
-        ([lambda x: x], {}, ArgumentError, "a transition"),
         ([Transition(lambda x: x[:1])], {}, ShapeError, r"leads to a state of shape \(1,\)"),
         ([Transition()], {"bounds": Bounds(control_rate=1.0)}, ModelError, "phase 0 has a free duration and bounds of"),
     ],
@@ -135,6 +134,12 @@ def test_wrong_sequences_are_refused(transitions, options, kind, message):
     phase = Problem(BALL, 1.0, free_duration=True, **options)
     with pytest.raises(kind, match=message):
         multi_phase([phase, phase], transitions)
+
+
+def test_transitions_are_no_functions(without_annotations):
+    phase = Problem(BALL, 1.0)
+    with pytest.raises(ArgumentError, match="make it with jaxdyn.trajopt.Transition"):
+        multi_phase([phase, phase], [lambda x: x])
 
 
 def test_conditions_of_state_and_controls_need_controls_at_nodes():

@@ -72,7 +72,7 @@ class ContactRobot(AbstractConstrainedDynamics, AbstractLimitedDynamics, Abstrac
         self,
         system: System,
         closed: Sequence[str] = (),
-        sliding: Mapping[str, ArrayLike] | None = None,
+        sliding: Mapping[str, ArrayLike | Sequence[float]] | None = None,
         actuated: tuple[str, ...] | None = None,
     ):
         """Arguments:
@@ -187,7 +187,9 @@ def row_names(motion: ContactMotion) -> list[str]:
     return names
 
 
-def _modes(motion: ContactMotion, closed: tuple[str, ...], directions: dict[str, ArrayLike], dtype) -> Modes:
+def _modes(
+    motion: ContactMotion, closed: tuple[str, ...], directions: dict[str, ArrayLike | Sequence[float]], dtype
+) -> Modes:
     """The modes in which some contacts are closed, and some of these slide along given directions."""
     slides, along = [], []
     for contact in motion.contacts:
