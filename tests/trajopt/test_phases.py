@@ -122,6 +122,17 @@ def test_structure_of_a_multi_phase_problem():
     np.testing.assert_allclose(problem.start_condition(0.0, x, u), [0 - 5 * 1.2, 5 - 3, 6 + 0.5 * 4], rtol=1e-12)
 
 
+def test_periodic_sequences_return_to_the_first_phase():
+    phase, impact = Problem(BALL, 1.0), Transition(Bounce(jnp.asarray(0.5)))
+    two = multi_phase([phase, phase], [impact, Transition()])
+    x, u = jnp.array([1.0, 2.0, 3.0, 5.0]), jnp.zeros(2)
+    assert two.coupling is None  # the first phase runs backward: both transitions are at one end of the horizon
+    np.testing.assert_allclose(two.start_condition(0.0, x, u), [3 - 1, 5 + 0.5 * 2])
+    np.testing.assert_allclose(two.end_condition(1.0, x, u), [1 - 3, 2 - 5])
+    one = multi_phase([phase], [impact])
+    np.testing.assert_allclose(one.coupling(x[:2], x[2:]), [1 - 3, 2 + 0.5 * 5])
+
+
 @pytest.mark.parametrize(
     ("transitions", "options", "kind", "message"),
     [

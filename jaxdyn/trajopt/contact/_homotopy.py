@@ -155,7 +155,13 @@ def solve_through_contact(
 
 def largest_product(solution: Solution) -> Float[Array, ""]:
     """The largest complementarity product at the evaluation points of a solution."""
-    robot, program, loop = solution.problem.dynamics, solution.details.program, solution.details.loop
-    nx, points = solution.problem.nx, program.points(loop.it.s, loop.it.m)[0]
-    product = lambda p: jnp.max(_Products(robot)(p[0], p[1 : 1 + nx], p[1 + nx :]))
-    return jnp.max(jnp.stack([jnp.max(jax.vmap(product)(p)) for p in points.values()]))
+    details = solution.details
+    return _largest_product(details.program, details.loop.it.s, details.loop.it.m)
+
+
+@eqx.filter_jit
+def _largest_product(program: Any, s, m) -> Float[Array, ""]:
+    robot, nx = program.problem.dynamics, program.problem.nx
+    products = lambda p: _Products(robot)(p[0], p[1 : 1 + nx], p[1 + nx :])
+    points = program.points(s, m)[0]
+    return jnp.max(jnp.stack([jnp.max(jax.vmap(products)(p)) for p in points.values()]))
