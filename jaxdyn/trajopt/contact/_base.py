@@ -22,8 +22,9 @@ def split_contacts(system: System, actuated: tuple[str, ...] | None, user: str) 
             f"{user} has contacts, but the motion of this System is {type(motion).__name__}; give "
             "System(model, motion=ContactMotion(contacts))"
         )
+    constrained: Any = ConstrainedMotion
     constraints = motion.constraints
-    base: Any = None if constraints is None else ConstrainedMotion(constraints, tolerance=motion.tolerance)
+    base = None if constraints is None else constrained(constraints, tolerance=motion.tolerance)
     return Robot(System(system.model, system.parts, base, system.passive), actuated), motion
 
 

@@ -94,9 +94,8 @@ def phased_dynamics(stack: Stack, problems: tuple[Problem, ...]) -> PhasedDynami
     constrained = [d for d in phases if isinstance(d, AbstractConstrainedDynamics)]
     if not constrained:
         return PhasedDynamics(*arguments)
-    return ConstrainedPhasedDynamics(
-        *arguments, sum(d.num_forces for d in constrained), sum(d.num_invariants for d in constrained)
-    )
+    counts = sum(d.num_forces for d in constrained), sum(d.num_invariants for d in constrained)
+    return ConstrainedPhasedDynamics(*(*arguments, *counts))
 
 
 def _num_unknowns(problem: Problem) -> int:
