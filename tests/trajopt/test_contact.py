@@ -178,7 +178,7 @@ def test_finger_pushes_a_block_to_its_goal():
     assert (np.asarray(plan.products) < 1.001 * np.asarray(plan.relaxations)).all() and plan.complementarity < 1.001e-6
     found = plan.solution
     gap, tip = np.asarray(found.x[1:, 1] - found.x[1:, 0]), np.asarray(found.u[:-1, 1])
-    assert gap.min() > -1e-9 and tip.min() > -1e-9
+    assert gap.min() > -1e-7 and tip.min() > -1e-9
     assert (gap[:2] > 0.01).all() and tip.max() > 20  # it starts apart, and hits
     law = HeldSignal(jnp.zeros((n, 3)).at[:, 0].set(found.u[:-1, 0]), 1 / n)
     run = jd.simulate(system, start[:3], start[3:], found.t, effort=law)
@@ -186,5 +186,5 @@ def test_finger_pushes_a_block_to_its_goal():
     hit = run.phases.time[1]
     assert abs(hit - found.t[1:][tip > 20][0]) < 1.5 / n
     # of first order: twice as many intervals halve the error
-    assert np.abs(run.q - found.x[:, :3]).max() < 0.8 / n
+    assert np.abs(run.q - found.x[:, :3]).max() < 1 / n
     np.testing.assert_allclose(run.v[-1], 0, atol=1e-3)

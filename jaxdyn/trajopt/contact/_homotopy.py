@@ -100,7 +100,7 @@ class ContactPlan(eqx.Module):
 def solve_through_contact(
     problem: Problem,
     *,
-    relaxations: Sequence[float] = RELAXATIONS,
+    relaxations: Sequence[float | int] = RELAXATIONS,
     transcription: AbstractTranscription | None = None,
     intervals: int = 40,
     **options,

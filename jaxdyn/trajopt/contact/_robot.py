@@ -72,7 +72,7 @@ class ContactRobot(AbstractConstrainedDynamics, AbstractLimitedDynamics, Abstrac
         self,
         system: System,
         closed: Sequence[str] = (),
-        sliding: Mapping[str, ArrayLike | Sequence[float]] | None = None,
+        sliding: Mapping[str, ArrayLike | Sequence[float | int]] | None = None,
         actuated: tuple[str, ...] | None = None,
     ):
         """Arguments:
@@ -188,7 +188,7 @@ def row_names(motion: ContactMotion) -> list[str]:
 
 
 def _modes(
-    motion: ContactMotion, closed: tuple[str, ...], directions: dict[str, ArrayLike | Sequence[float]], dtype
+    motion: ContactMotion, closed: tuple[str, ...], directions: dict[str, ArrayLike | Sequence[float | int]], dtype
 ) -> Modes:
     """The modes in which some contacts are closed, and some of these slide along given directions."""
     slides, along = [], []

@@ -73,7 +73,7 @@ def multi_phase(phases: Sequence[Problem], transitions: Sequence[Transition]) ->
 
     ball = VectorField(throw, ("height", "velocity"), ("thrust",))
     fall = Problem(ball, 0.4, start=jnp.array([1.0, 0.0]), end=partial([0.0], [0]), running=effort)
-    rise = Problem(ball, 0.3, start=partial([0.0], [0]), end=jnp.array([0.5, 0.0]), running=effort)
+    rise = Problem(ball, 0.3, end=jnp.array([0.5, 0.0]), running=effort)
     plan = solve(multi_phase([fall, rise], [Transition(bounce)]), intervals=2)
     down, up = phase_trajectories(plan)
     assert jnp.allclose(up.x[0, 1], -0.5 * down.x[-1, 1])
