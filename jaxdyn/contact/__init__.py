@@ -52,6 +52,7 @@ from jaxdyn.contact.laws import Stronge as Stronge
 from jaxdyn.contact.rigid import AbstractImpactSequence as AbstractImpactSequence
 from jaxdyn.contact.rigid import AllAtOnce as AllAtOnce
 from jaxdyn.contact.rigid import Contact as Contact
+from jaxdyn.contact.rigid import ContactFeedback as ContactFeedback
 from jaxdyn.contact.rigid import ContactMotion as ContactMotion
 from jaxdyn.contact.rigid import ContactState as ContactState
 from jaxdyn.contact.rigid import Modes as Modes

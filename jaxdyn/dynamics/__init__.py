@@ -22,6 +22,7 @@ from jaxdyn.dynamics._energy import kinetic_energy as kinetic_energy
 from jaxdyn.dynamics._energy import potential_energy as potential_energy
 from jaxdyn.dynamics._forward_dynamics import forward_dynamics as forward_dynamics
 from jaxdyn.dynamics._modal_motion import AbstractModalMotion as AbstractModalMotion
+from jaxdyn.dynamics._modal_motion import AbstractModalPart as AbstractModalPart
 from jaxdyn.dynamics._modal_motion import Switch as Switch
 from jaxdyn.dynamics._modal_motion import SwitchFailure as SwitchFailure
 from jaxdyn.dynamics._modes import Modes as Modes

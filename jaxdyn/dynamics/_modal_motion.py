@@ -8,7 +8,7 @@ from typing import Any
 import equinox as eqx
 
 from jaxdyn._types import Array, Bool, Float, PyTree, Velocity
-from jaxdyn.dynamics._contracts import AbstractMotion
+from jaxdyn.dynamics._contracts import AbstractMotion, AbstractPart
 from jaxdyn.model import Model
 
 
@@ -53,6 +53,9 @@ class AbstractModalMotion(AbstractMotion):
     that the motion has the exact derivatives of an event.
     """
 
+    #: a pytree of floating-point arrays; None for the motion as the user makes it
+    modes: eqx.AbstractVar[PyTree]
+
     @abc.abstractmethod
     def in_modes(self, modes: PyTree) -> "AbstractModalMotion":
         """The motion in these modes."""
@@ -86,3 +89,15 @@ class AbstractModalMotion(AbstractMotion):
     @abc.abstractmethod
     def update_modes(self, model: Model, t, q, v) -> PyTree:
         """The modes after a step without a switch, whose continuous parts follow the motion."""
+
+
+class AbstractModalPart(AbstractPart):
+    """Contract of a part whose action depends on the modes of the motion, such as a controller with contact sensors.
+
+    `simulate` puts the part into the modes of the motion for each step, so that it switches at the exact instants at
+    which the motion does. At these instants the modes that begin are found with the action of the part in them.
+    """
+
+    @abc.abstractmethod
+    def in_modes(self, modes: PyTree) -> "AbstractModalPart":
+        """The part in these modes of the motion."""

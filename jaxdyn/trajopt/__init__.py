@@ -19,6 +19,13 @@ from jaxdyn.paths import synchronised_trapezoidal as synchronised_trapezoidal
 from jaxdyn.paths import time_path as time_path
 from jaxdyn.paths import trapezoidal_profile as trapezoidal_profile
 from jaxdyn.paths import waypoint_spline as waypoint_spline
+from jaxdyn.trajopt.contact import ComplementarityRobot as ComplementarityRobot
+from jaxdyn.trajopt.contact import ContactPlan as ContactPlan
+from jaxdyn.trajopt.contact import ContactRobot as ContactRobot
+from jaxdyn.trajopt.contact import lift_off as lift_off
+from jaxdyn.trajopt.contact import relax_contacts as relax_contacts
+from jaxdyn.trajopt.contact import solve_through_contact as solve_through_contact
+from jaxdyn.trajopt.contact import touch_down as touch_down
 from jaxdyn.trajopt.drivers import AbstractReplanner as AbstractReplanner
 from jaxdyn.trajopt.drivers import ModelPredictive as ModelPredictive
 from jaxdyn.trajopt.drivers import MultiStart as MultiStart
@@ -42,6 +49,10 @@ from jaxdyn.trajopt.ilqr import tracking_law as tracking_law
 from jaxdyn.trajopt.interior_point import Progress as Progress
 from jaxdyn.trajopt.interior_point import ipopt as ipopt
 from jaxdyn.trajopt.interior_point import solve as solve
+from jaxdyn.trajopt.phases import PhaseTrajectory as PhaseTrajectory
+from jaxdyn.trajopt.phases import Transition as Transition
+from jaxdyn.trajopt.phases import multi_phase as multi_phase
+from jaxdyn.trajopt.phases import phase_trajectories as phase_trajectories
 from jaxdyn.trajopt.problem import AbstractConstrainedDynamics as AbstractConstrainedDynamics
 from jaxdyn.trajopt.problem import AbstractDynamics as AbstractDynamics
 from jaxdyn.trajopt.problem import AbstractImplicit as AbstractImplicit
@@ -63,6 +74,7 @@ from jaxdyn.trajopt.problem import Violation as Violation
 from jaxdyn.trajopt.problem import actuator_limits as actuator_limits
 from jaxdyn.trajopt.problem import partial as partial
 from jaxdyn.trajopt.transcription import AbstractTranscription as AbstractTranscription
+from jaxdyn.trajopt.transcription import BackwardEuler as BackwardEuler
 from jaxdyn.trajopt.transcription import HermiteSimpson as HermiteSimpson
 from jaxdyn.trajopt.transcription import MultipleShooting as MultipleShooting
 from jaxdyn.trajopt.transcription import Trapezoidal as Trapezoidal

@@ -202,6 +202,11 @@ class ContactMotion(AbstractModalMotion):
         slip = world_slip(dynamics.at, gather_groups(self.layout, dynamics.at.rate))
         return ContactState(dynamics.at.gap, dynamics.at.rate[rows], forces[rows], slip, friction)
 
+    def collide(self, model, t, q, v, touching: Float[Array, " contacts"]) -> tuple[Array, Array]:
+        """Velocity after the impacts of the contacts marked 1 in `touching`, whatever the gaps, and the impulses."""
+        impact, v, _ = self._collide(model, q, v, contact_kinematics(model, self.contacts, t, q, v), touching)
+        return v, impact.impulses
+
     # Events
 
     def may_switch(self, model, ts, qs, vs):

@@ -100,10 +100,10 @@ class Stepped(AbstractWrapper):
 
 
 def forces_on(system: System, t, q, parts):
-    """The efforts and wrenches of a system's parts and joints under a motion and at a velocity."""
+    """The efforts and wrenches of a system's parts and joints in the modes of a motion and at a velocity."""
 
-    def forces(motion, v):
-        action = eqx.tree_at(lambda s: s.motion, system, motion).action(t, State(q, v, parts))
+    def forces(motion, v) -> tuple[Any, Any]:
+        action = in_modes(system, motion.modes).action(t, State(q, v, parts))
         return action.effort, action.external
 
     return forces

@@ -13,6 +13,7 @@ from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.constraints import ConstrainedMotion
 from jaxdyn.dynamics import (
     AbstractActuator,
+    AbstractModalPart,
     AbstractMotion,
     AbstractPart,
     AbstractSampledPart,
@@ -317,9 +318,12 @@ def as_system(system: Model | System) -> System:
 
 
 def in_modes(system: System, modes: PyTree) -> System:
-    """The system with its motion in the given modes; the same for a motion without modes."""
+    """The system with its motion, and the parts that know of modes, in the given modes; the same without modes."""
+    if modes is None:
+        return system
     motion: Any = system.motion
-    return system if modes is None else eqx.tree_at(lambda s: s.motion, system, motion.in_modes(modes))
+    parts = tuple(p.in_modes(modes) if isinstance(p, AbstractModalPart) else p for p in system.parts)
+    return System(system.model, parts, motion.in_modes(modes), system.passive)
 
 
 def described_motion(model: Model) -> AbstractMotion:

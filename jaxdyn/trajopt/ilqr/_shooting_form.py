@@ -116,6 +116,8 @@ def check_simulated(problem: Problem, method: str):
         why = "its initial state is given by a function"
     elif problem.coupling is not None and not all(problem.start.fixed):
         why = "it couples the end with an initial state that is not fixed"
+    elif problem.start_condition is not None or problem.end_condition is not None:
+        why = "it has a condition of state and controls at an end"
     elif not rated and not (problem.start_control.is_free and problem.end_control.is_free):
         why = "it fixes controls at the ends, and controls held over intervals have no value there"
     elif isinstance(problem.dynamics, AbstractConstrainedDynamics):

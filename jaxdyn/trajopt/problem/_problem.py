@@ -164,6 +164,9 @@ class Problem(eqx.Module):
     #: boundary conditions of the controls
     start_control: Boundary
     end_control: Boundary
+    #: `(t, x, u) -> (rows,)` of state and controls at the ends, zero at a solution; or None
+    start_condition: PointFunction | None
+    end_condition: PointFunction | None
     #: `(t, x, u) -> number`, or None
     running: PointFunction | None
     #: `(T, x) -> number`, or None
@@ -186,6 +189,8 @@ class Problem(eqx.Module):
         end: BoundaryLike = None,
         start_control: BoundaryLike = None,
         end_control: BoundaryLike = None,
+        start_condition: PointFunction | None = None,
+        end_condition: PointFunction | None = None,
         running: PointFunction | None = None,
         final: FinalFunction | None = None,
         bounds: Bounds | None = None,
@@ -202,6 +207,7 @@ class Problem(eqx.Module):
         * `start`, `end`: a state `(nx,)`, `partial(values, components)`, a function of the state that vanishes, a
           `Boundary`, or None for a free end.
         * `start_control`, `end_control`: the same for the controls `(nu,)`.
+        * `start_condition`, `end_condition`: `(t, x, u) -> (rows,)` of state and controls that vanishes at an end.
         * `running`: integrand `(t, x, u) -> number` of the cost.
         * `final`: terminal cost `(T, x) -> number`.
         * `bounds`: `Bounds` of states, controls and control rates.
@@ -216,9 +222,9 @@ class Problem(eqx.Module):
         self.start, self.end = (as_boundary(n, b, nx, dtype) for n, b in (("start", start), ("end", end)))
         self.start_control = as_boundary("start_control", start_control, nu, dtype)
         self.end_control = as_boundary("end_control", end_control, nu, dtype)
-        self.running, self.final, self.coupling = (
-            f if f is None else as_function(f) for f in (running, final, coupling)
-        )
+        optional = lambda f: None if f is None else as_function(f)
+        self.start_condition, self.end_condition = optional(start_condition), optional(end_condition)
+        self.running, self.final, self.coupling = optional(running), optional(final), optional(coupling)
         self.bounds = _full_bounds(Bounds() if bounds is None else bounds, nx, nu, dtype)
         self.path = tuple(_with_array_bounds(c, dtype) for c in path)
         self.free_duration = free_duration

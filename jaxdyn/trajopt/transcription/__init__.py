@@ -1,5 +1,6 @@
 """Transcriptions: collocation and multiple shooting, and the contract by which solvers evaluate them."""
 
+from jaxdyn.trajopt.transcription._backward_euler import BackwardEuler as BackwardEuler
 from jaxdyn.trajopt.transcription._collocation import HermiteSimpson as HermiteSimpson
 from jaxdyn.trajopt.transcription._collocation import Trapezoidal as Trapezoidal
 from jaxdyn.trajopt.transcription._contract import END as END

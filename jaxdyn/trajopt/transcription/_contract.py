@@ -209,15 +209,22 @@ def layout_of(problem: Problem, inner, inner_dependent, node_controls=True) -> L
     """The layout of a transcription with the interval variables `inner`."""
     forces = num_forces(problem)
     nu = problem.nu if node_controls else 0
-    if not node_controls and not (problem.start_control.is_free and problem.end_control.is_free):
+    if not node_controls and has_end_controls(problem):
         raise ModelError(
-            "piecewise constant controls have no values at the ends, but start_control or end_control is "
-            "given; use a transcription with controls at nodes, such as MultipleShooting(linear=True)"
+            "piecewise constant controls have no values at the ends, but start_control, end_control, start_condition "
+            "or end_condition is given; use a transcription with controls at nodes, such as "
+            "MultipleShooting(linear=True)"
         )
     coupled = problem.coupling is not None
     return Layout(
         problem.nx, nu, inner, inner_dependent, problem.free_duration, coupled, forces if node_controls else 0
     )
+
+
+def has_end_controls(problem: Problem) -> bool:
+    """Whether a boundary condition depends on the controls at an end."""
+    are_free = problem.start_control.is_free and problem.end_control.is_free
+    return not are_free or problem.start_condition is not None or problem.end_condition is not None
 
 
 def num_forces(problem: Problem) -> int:
@@ -312,6 +319,8 @@ def start_residual(problem: Problem, layout: Layout, s0, values: PointValues | N
     """
     at = node(problem, layout, jnp.zeros((), s0.dtype), s0)
     rows = [problem.start.residual(at.x), problem.start_control.residual(at.u)]
+    if problem.start_condition is not None:
+        rows.append(_as_rows(problem.start_condition, at))
     if layout.is_coupled:
         rows.append(s0[-layout.nx :] - at.x)
     if values is not None:
@@ -323,9 +332,15 @@ def end_residual(problem: Problem, layout: Layout, s1):
     """Residual of the final conditions: boundary and coupling with the start."""
     at = node(problem, layout, jnp.ones((), s1.dtype), s1)
     rows = [problem.end.residual(at.x), problem.end_control.residual(at.u)]
+    if problem.end_condition is not None:
+        rows.append(_as_rows(problem.end_condition, at))
     if problem.coupling is not None:
         rows.append(jnp.atleast_1d(problem.coupling(s1[-layout.nx :], at.x)).astype(s1.dtype))
     return jnp.concatenate(rows)
+
+
+def _as_rows(condition, at: Node):
+    return jnp.atleast_1d(condition(at.t, at.x, at.u)).astype(at.x.dtype)
 
 
 def node_guess(problem: Problem, layout: Layout, fractions):

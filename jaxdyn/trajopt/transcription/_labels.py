@@ -4,7 +4,7 @@ import math
 
 import jax
 
-from jaxdyn.trajopt.problem import Boundary, Problem
+from jaxdyn.trajopt.problem import Boundary, PointFunction, Problem
 from jaxdyn.trajopt.transcription._contract import Label, Layout, num_forces, num_invariants, path_sizes
 
 
@@ -43,6 +43,7 @@ def start_names(problem: Problem, layout: Layout) -> tuple[str, ...]:
     """Names of the entries of `start_residual`."""
     d, copies = problem.dynamics, [f"{x} at the start" for x in problem.dynamics.state_names * layout.is_coupled]
     names = boundary_names(problem.start, d.state_names) + boundary_names(problem.start_control, d.control_names)
+    names += _condition_names(problem, problem.start_condition)
     more = force_labels(problem, 0.0) + ([] if all(problem.start.fixed) else invariant_labels(problem, 0.0))
     return (*names, *copies, *(label.component for label in more))
 
@@ -51,9 +52,19 @@ def end_names(problem: Problem) -> tuple[str, ...]:
     """Names of the entries of `end_residual`."""
     d = problem.dynamics
     names = boundary_names(problem.end, d.state_names) + boundary_names(problem.end_control, d.control_names)
+    names += _condition_names(problem, problem.end_condition)
     x = jax.ShapeDtypeStruct((problem.nx,), problem.dtype)
     size = 0 if problem.coupling is None else math.prod(jax.eval_shape(problem.coupling, x, x).shape)
     return (*names, *(f"coupling {k}" for k in range(size)))
+
+
+def _condition_names(problem: Problem, condition: PointFunction | None) -> tuple[str, ...]:
+    """Names of the rows of a condition of state and controls."""
+    if condition is None:
+        return ()
+    t, x, u = (jax.ShapeDtypeStruct(n, problem.dtype) for n in ((), (problem.nx,), (problem.nu,)))
+    size = math.prod(jax.eval_shape(condition, t, x, u).shape)
+    return tuple(f"condition of state and controls {k}" for k in range(size))
 
 
 def boundary_names(b: Boundary, names: tuple[str, ...]) -> tuple[str, ...]:
