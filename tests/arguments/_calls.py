@@ -21,6 +21,7 @@ OTHERS = {
     "combine_batch": "takes results",
     "carried_state": "q and v are those of the robots without the load",
     "common_load": "assembles models",
+    "equations_of_motion": "takes the states of the bodies, whose function has checked",
     "gripping_load": "assembles models",
     "on_surface": "assembles models",
     "with_environment": "assembles models",

@@ -95,7 +95,8 @@ def phased_dynamics(stack: Stack, problems: tuple[Problem, ...]) -> PhasedDynami
     if not constrained:
         return PhasedDynamics(*arguments)
     counts = sum(d.num_forces for d in constrained), sum(d.num_invariants for d in constrained)
-    return ConstrainedPhasedDynamics(*(*arguments, *counts))
+    constrained_dynamics: Any = ConstrainedPhasedDynamics
+    return constrained_dynamics(*arguments, *counts)
 
 
 def _num_unknowns(problem: Problem) -> int:
