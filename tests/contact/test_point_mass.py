@@ -73,7 +73,17 @@ def sliding():
     q = jnp.array([[0.0, 0.0], [0.1 - 0.25 * G * 0.01, 0.0]])
     zeros = jnp.zeros((2, 2))
     phases = PhaseRecord(
-        jnp.array([0.0, jnp.nan]), both, zeros, jnp.zeros((2, 3)), q, v, v, jnp.zeros(2), jnp.array(1), jnp.array(-1)
+        jnp.array([0.0, jnp.nan]),
+        both,
+        zeros,
+        jnp.zeros((2, 3)),
+        q,
+        v,
+        v,
+        jnp.zeros(2),
+        jnp.zeros(2),
+        jnp.array(1),
+        jnp.array(-1),
     )
     number = jnp.zeros((), jnp.int32)
     return Trajectory(
