@@ -14,7 +14,7 @@ import numpy as np
 
 import jaxdyn as jd
 from benchmarks._contact_mechanisms import Mechanism
-from jaxdyn.contact import Modes
+from jaxdyn.contact import ContactModes
 
 #: kinds of states
 KINDS = (
@@ -39,7 +39,7 @@ LEAST_GAP = 1e-3
 class Discrete(NamedTuple):
     """The modes before the instant, and the guards that have just become zero."""
 
-    modes: Modes
+    modes: ContactModes
     fired: Any
 
 
@@ -104,7 +104,7 @@ def _prepare(mechanism: Mechanism, x, kind, at_once, speed):
     wanted = jnp.where(kind == OPEN, 0, jnp.where(at_once & (contacts > 1), 2, 1))
     order = jnp.argsort(jnp.argsort(measure(q, x["v"]).gap))
     chosen = (order < wanted).astype(q.dtype)
-    sliding = motion.in_modes(Modes(chosen, zero + 1, jnp.tile(jnp.eye(3)[0], (groups, 1)), 0 * chosen))
+    sliding = motion.in_modes(ContactModes(chosen, zero + 1, jnp.tile(jnp.eye(3)[0], (groups, 1)), 0 * chosen))
     for _ in range(4):
         q = sliding.project(model, t, q, jnp.zeros_like(x["v"]))[0]
     v = _velocity(layout, measure, q, x["v"], kind, chosen, order, speed)
@@ -115,7 +115,7 @@ def _prepare(mechanism: Mechanism, x, kind, at_once, speed):
     slides = own * ((kind == SLIDE) | (kind == STOP)) * (length[:, 0] > 0)
     is_closed = (kind == REST) | (kind == SLIDE) | (kind == STOP) | (kind == UNLOAD)
     closed = jnp.where(kind == STRIKE, chosen * (order == 0), chosen * is_closed)
-    modes = Modes(closed, slides, direction * slides[:, None], 0 * chosen)
+    modes = ContactModes(closed, slides, direction * slides[:, None], 0 * chosen)
     opened = jnp.where(kind == STRIKE, chosen * (order == 1), chosen * (kind <= GRAZE))
     opened = jnp.where(kind == UNLOAD, chosen, opened)
     fired = jnp.concatenate([opened, own * (kind == STOP), jnp.zeros(contacts)])

@@ -6,7 +6,7 @@ from jaxdyn.contact.compliant import ContactForces as ContactForces
 from jaxdyn.contact.compliant import ContactMode as ContactMode
 from jaxdyn.contact.compliant import Hertz as Hertz
 from jaxdyn.contact.compliant import HuntCrossley as HuntCrossley
-from jaxdyn.contact.compliant import LinearSpring as LinearSpring
+from jaxdyn.contact.compliant import KelvinVoigt as KelvinVoigt
 from jaxdyn.contact.compliant import RegularisedFriction as RegularisedFriction
 from jaxdyn.contact.compliant import series_stiffness as series_stiffness
 from jaxdyn.contact.contract import AbstractGap as AbstractGap
@@ -53,7 +53,7 @@ from jaxdyn.contact.rigid import AbstractImpactSequence as AbstractImpactSequenc
 from jaxdyn.contact.rigid import AllAtOnce as AllAtOnce
 from jaxdyn.contact.rigid import Contact as Contact
 from jaxdyn.contact.rigid import ContactFeedback as ContactFeedback
+from jaxdyn.contact.rigid import ContactModes as ContactModes
 from jaxdyn.contact.rigid import ContactMotion as ContactMotion
 from jaxdyn.contact.rigid import ContactState as ContactState
-from jaxdyn.contact.rigid import Modes as Modes
 from jaxdyn.contact.rigid import OneAfterAnother as OneAfterAnother

@@ -23,7 +23,7 @@ from jaxdyn.contact import (
     Sphere,
     Stronge,
 )
-from jaxdyn.contact.rigid import Problem, contact_layout, solve_complementarity
+from jaxdyn.contact.rigid import ContactProblem, contact_layout, solve_complementarity
 from jaxdyn.dynamics import SwitchFailure
 from jaxdyn.joints import Prismatic, Revolute
 from jaxdyn.spatial import point_mass, rod
@@ -42,7 +42,7 @@ def solver(count, friction=0.5):
     def solve(delassus, bias, mu):
         zero = jnp.zeros(n)
         free = jnp.zeros(layout.num_groups), jnp.zeros(layout.num_rows)
-        return solve_complementarity(layout, Problem(delassus, bias, jnp.ones(n), zero, mu, *free))
+        return solve_complementarity(layout, ContactProblem(delassus, bias, jnp.ones(n), zero, mu, *free))
 
     return layout, solve
 
@@ -167,7 +167,9 @@ def test_the_critical_coefficient_of_a_sliding_rod():
     one = jnp.ones(1)
     weight, along = jnp.array([-1.0, 0.0]), jnp.array([0.0, 1.0])
     solve = jax.jit(
-        jax.vmap(lambda g, mu: solve_complementarity(layout, Problem(g, weight, one, 0 * one, mu[None], one, along)))
+        jax.vmap(
+            lambda g, mu: solve_complementarity(layout, ContactProblem(g, weight, one, 0 * one, mu[None], one, along))
+        )
     )
     below, above = (solve(delassus, critical * (1 + h)) for h in (-1e-4, 1e-4))
     assert below.is_solved.all() and not above.is_solved.any()

@@ -13,7 +13,7 @@ from jaxdyn.contact import (
     Gap,
     Hertz,
     HuntCrossley,
-    LinearSpring,
+    KelvinVoigt,
     Plane,
     Point,
     RegularisedFriction,
@@ -35,7 +35,7 @@ def test_wrenches_do_the_work_of_the_forces():
     """Between two links: the power of the wrenches is that of the forces on gap and slip."""
     contact = CompliantContact(
         Gap("tip", Point(), ("upper", (0.43, 0.0, -0.153)), Plane([0.2, 0.0, 1.0])),
-        LinearSpring(4000.0, 30.0),
+        KelvinVoigt(4000.0, 30.0),
         RegularisedFriction(0.5, 0.1),
         located=False,
     )
@@ -55,7 +55,7 @@ def test_wrenches_do_the_work_of_the_forces():
     np.testing.assert_allclose(f.rate, rate, rtol=1e-12)
 
 
-LAWS = [LinearSpring(4e3, 30.0), HuntCrossley(1e4, 0.5), Hertz(0.05, 1e7)]
+LAWS = [KelvinVoigt(4e3, 30.0), HuntCrossley(1e4, 0.5), Hertz(0.05, 1e7)]
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ KELVIN_VOIGT = {
 def test_kelvin_voigt_impacts(tension):
     """Coefficients of restitution with and without tension, and the sequence of modes."""
     zeta = np.array([0.1, 0.2, 0.5])
-    laws = _with_leaves(LinearSpring(1e4, 0.0, tension), damping=200 * zeta)
+    laws = _with_leaves(KelvinVoigt(1e4, 0.0, tension), damping=200 * zeta)
     path = impacts(laws, 1.0, jnp.ones(3), jnp.linspace(0.0, 0.05, 201))
     np.testing.assert_allclose(path.v[:, -1, 0], KELVIN_VOIGT[tension], rtol=1e-10)
     assert (path.events.count == (3 if tension else 4)).all()
@@ -161,7 +161,7 @@ def test_derivatives_through_touch_down_and_separation():
 
     def end(p):
         height, stiffness, damping, gravity, mass = p
-        path = drop(LinearSpring(stiffness, damping), mass, gravity, height, 0.0, ts, FORWARD)
+        path = drop(KelvinVoigt(stiffness, damping), mass, gravity, height, 0.0, ts, FORWARD)
         return jnp.array([path.q[-1, 0], path.v[-1, 0], *path.events.time[:3]])
 
     p = jnp.array([0.1, 4000.0, 30.0, 9.81, 2.0])
@@ -202,7 +202,7 @@ def test_derivatives_of_a_smooth_law_without_events():
 
 
 def test_modes_need_their_events():
-    system = jd.System(tool(), (CompliantContact(FLOOR, LinearSpring(4e3, 30.0)),))
+    system = jd.System(tool(), (CompliantContact(FLOOR, KelvinVoigt(4e3, 30.0)),))
     with pytest.raises(ModelError, match="CompliantContact changes its discrete state .*switching_events"):
         jd.simulate(system, jnp.ones(1), jnp.zeros(1), jnp.array([0.0, 0.1]))
     with pytest.raises(ModelError, match="discrete state .*located=False"):
@@ -212,7 +212,7 @@ def test_modes_need_their_events():
 
 
 def test_initial_modes():
-    contact = CompliantContact(FLOOR, LinearSpring(4e3, 30.0))
+    contact = CompliantContact(FLOOR, KelvinVoigt(4e3, 30.0))
     starts = {(0.1, -1.0): 0, (0.0, -1.0): 1, (0.0, 0.0): 1, (0.0, 1.0): 0, (-0.01, 0.0): 1, (-0.01, 2.0): 2}
     q, v = np.array(list(starts)).T[..., None]
     modes = jax.jit(jax.vmap(lambda q, v: contact.initial(tool(), q, v)))(q, v)

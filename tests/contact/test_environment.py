@@ -15,7 +15,7 @@ from jaxdyn.contact import (
     EnvironmentForceControl,
     EnvironmentMotion,
     Gap,
-    LinearSpring,
+    KelvinVoigt,
     MasslessEnvironment,
     Plane,
     Point,
@@ -146,7 +146,7 @@ def test_motion_with_the_surface_as_a_link():
 @pytest.mark.exhaustive
 def test_drop_on_an_outer_spring():
     """Model (d): another degree of freedom, and no impact."""
-    robot, _, contact = with_environment(tool(), "tool", "world", ENVIRONMENT, outer=LinearSpring(1e5))
+    robot, _, contact = with_environment(tool(), "tool", "world", ENVIRONMENT, outer=KelvinVoigt(1e5))
     system = jd.System(robot, (contact,))
     start = jnp.array([-TOUCH_SPEED, 0.0])
     path = jd.simulate(system, jnp.zeros(2), start, jnp.array([0.0, 0.03]), events=switching_events(system), **OPTIONS)

@@ -6,11 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.contact import Hertz, HuntCrossley, LinearSpring, RegularisedFriction, series_stiffness
+from jaxdyn.contact import Hertz, HuntCrossley, KelvinVoigt, RegularisedFriction, series_stiffness
 
 LAWS = {
-    "spring": LinearSpring(4000.0, 30.0),
-    "sticky": LinearSpring(4000.0, 30.0, tension=True),
+    "spring": KelvinVoigt(4000.0, 30.0),
+    "sticky": KelvinVoigt(4000.0, 30.0, tension=True),
     "hunt": HuntCrossley(1e4, 0.5),
     "cubic": HuntCrossley(1e4, 0.5, 3.0),
     "hertz": Hertz(0.05, 1e7),

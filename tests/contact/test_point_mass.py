@@ -54,7 +54,7 @@ def test_forces_of_a_point_mass():
 
 
 def test_environment_is_a_link_with_its_numbers():
-    robot, gap, contact = ct.with_environment(_puck(), "puck", "world", SURFACE, outer=ct.LinearSpring(1e5))
+    robot, gap, contact = ct.with_environment(_puck(), "puck", "world", SURFACE, outer=ct.KelvinVoigt(1e5))
     k = robot.joint("environment_joint").v.start
     numbers = (robot.properties.armature[k], robot.properties.stiffness[k], robot.properties.damping[k])
     assert numbers == (0.5, 4000.0, 30.0) and k == robot.nv - 1
@@ -66,7 +66,7 @@ def sliding():
     """Two rows of a puck that slides to the right on the floor, as `simulate` returns them."""
     floor = ct.Contact("floor", FLOOR, friction=0.5, plane=(0, 1, 0))
     motion = ct.ContactMotion(floor)
-    modes = ct.Modes(jnp.ones(1), jnp.ones(1), jnp.array([[1.0, 0, 0]]), jnp.zeros(1))
+    modes = ct.ContactModes(jnp.ones(1), jnp.ones(1), jnp.array([[1.0, 0, 0]]), jnp.zeros(1))
     rows = lambda x: jnp.stack([jnp.asarray(x)] * 2)
     both = jax.tree.map(rows, modes)
     times, v = jnp.array([0.0, 0.1]), jnp.array([[1.0, 0.0], [1.0 - 0.5 * G * 0.1, 0.0]])

@@ -13,5 +13,5 @@ from jaxdyn.contact.compliant._kinematics import gap_motion as gap_motion
 from jaxdyn.contact.compliant._laws import AbstractNormalLaw as AbstractNormalLaw
 from jaxdyn.contact.compliant._laws import Hertz as Hertz
 from jaxdyn.contact.compliant._laws import HuntCrossley as HuntCrossley
-from jaxdyn.contact.compliant._laws import LinearSpring as LinearSpring
+from jaxdyn.contact.compliant._laws import KelvinVoigt as KelvinVoigt
 from jaxdyn.contact.compliant._laws import series_stiffness as series_stiffness

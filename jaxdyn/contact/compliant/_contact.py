@@ -52,7 +52,7 @@ class CompliantContact(AbstractSwitchingPart):
     With the penetration `d = -gap`, the force `F(d, ddot)` of the law acts at the point of contact along the normal
     on the first body, and its opposite on the second, while `d > 0`; friction acts across the normal.
 
-    The force of a damped `LinearSpring` is discontinuous at touch-down. The contact therefore has a discrete state, a
+    The force of a damped `KelvinVoigt` is discontinuous at touch-down. The contact therefore has a discrete state, a
     `ContactMode`, which changes at events: `simulate` requires `events=jaxdyn.simulation.switching_events(system)`.
     Touch-down and separation are then located, and derivatives include the saltation matrix. With `located=False` the
     contact has no state and needs no events, but derivatives lack the saltation terms. A contact whose force rises
@@ -62,7 +62,7 @@ class CompliantContact(AbstractSwitchingPart):
     Arguments:
 
     * `gap`: see `AbstractGap`.
-    * `law`: `LinearSpring`, `HuntCrossley`, `Hertz` or another `AbstractNormalLaw`.
+    * `law`: `KelvinVoigt`, `HuntCrossley`, `Hertz` or another `AbstractNormalLaw`.
     * `friction`: `RegularisedFriction`, or None.
     * `located`: whether a contact whose force jumps has a discrete state.
 

@@ -54,7 +54,7 @@ class AbstractNormalLaw(eqx.Module):
         """The elastic energy at a penetration (m), J."""
 
 
-class LinearSpring(AbstractNormalLaw):
+class KelvinVoigt(AbstractNormalLaw):
     """A linear spring with a damper (Kelvin-Voigt model): `F = k d + c ddot`, `max(F, 0)` without tension.
 
     The force jumps to `c ddot` at touch-down. With tension it is negative at the end of a rebound, until the surfaces
@@ -152,9 +152,9 @@ def series_stiffness(*stiffnesses: ArrayLike, exponent: ArrayLike = 1.0) -> Floa
 
     ```python
     import jax.numpy as jnp
-    from jaxdyn.contact import LinearSpring, series_stiffness
+    from jaxdyn.contact import KelvinVoigt, series_stiffness
 
-    assert jnp.allclose(LinearSpring(series_stiffness(3e4, 6e4)).stiffness, 2e4)
+    assert jnp.allclose(KelvinVoigt(series_stiffness(3e4, 6e4)).stiffness, 2e4)
     ```
     """
     n = as_float(exponent)

@@ -48,19 +48,19 @@ def with_environment(
     * `frame`: the contact point of the tool, a frame as for `Gap`
     * `surface`: a frame on "world" in the surface at equilibrium, whose z axis is the outward normal
     * `environment`: mass, stiffness and damping, which become the leaves `armature`, `stiffness` and `damping`
-    * `outer`: law of a spring between tool and mass, such as `LinearSpring(k_o, b_o)`
+    * `outer`: law of a spring between tool and mass, such as `KelvinVoigt(k_o, b_o)`
     * `name`: of the link; its joint is `<name>_joint`
 
     Raises `ModelError` for a surface that is not fixed to the world.
 
     ```python
     import jaxdyn as jd
-    from jaxdyn.contact import Environment, LinearSpring, with_environment
+    from jaxdyn.contact import Environment, KelvinVoigt, with_environment
 
     arm = jd.robots.double_pendulum()
     floor = ("world", (0.0, 0.0, -1.5))
     robot, gap, contact = with_environment(
-        arm, "tip", floor, Environment(0.5, 4000.0, 30.0), outer=LinearSpring(1e5)
+        arm, "tip", floor, Environment(0.5, 4000.0, 30.0), outer=KelvinVoigt(1e5)
     )
     system = jd.System(robot, (contact,))
     ```

@@ -1,6 +1,6 @@
 """Rigid contact: impacts, sticking and sliding as events of a motion with modes."""
 
-from jaxdyn.contact.rigid._complementarity import Problem as Problem
+from jaxdyn.contact.rigid._complementarity import ContactProblem as ContactProblem
 from jaxdyn.contact.rigid._complementarity import solve_complementarity as solve_complementarity
 from jaxdyn.contact.rigid._contact import Contact as Contact
 from jaxdyn.contact.rigid._feedback import ContactFeedback as ContactFeedback
@@ -11,7 +11,7 @@ from jaxdyn.contact.rigid._impacts import AbstractImpactSequence as AbstractImpa
 from jaxdyn.contact.rigid._impacts import AllAtOnce as AllAtOnce
 from jaxdyn.contact.rigid._impacts import OneAfterAnother as OneAfterAnother
 from jaxdyn.contact.rigid._layout import contact_layout as contact_layout
-from jaxdyn.contact.rigid._modes import Modes as Modes
+from jaxdyn.contact.rigid._modes import ContactModes as ContactModes
 from jaxdyn.contact.rigid._motion import ContactMotion as ContactMotion
 from jaxdyn.contact.rigid._motion import ContactState as ContactState
 from jaxdyn.contact.rigid._planar_impact import planar_impact as planar_impact

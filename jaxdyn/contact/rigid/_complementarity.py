@@ -25,7 +25,7 @@ _SWEEPS = 25
 _NEWTON = 12
 
 
-class Problem(NamedTuple):
+class ContactProblem(NamedTuple):
     """Data of the complementarity problem."""
 
     delassus: Float[Array, "rows rows"]
@@ -41,7 +41,7 @@ class Problem(NamedTuple):
     directions: Float[Array, " rows"]
 
 
-class Solution(NamedTuple):
+class ContactSolution(NamedTuple):
     """Forces along all rows, rates of all rows, and whether the conditions hold."""
 
     forces: Float[Array, " rows"]
@@ -49,7 +49,7 @@ class Solution(NamedTuple):
     is_solved: Bool[Array, ""]
 
 
-def solve_complementarity(layout: Layout, problem: Problem) -> Solution:
+def solve_complementarity(layout: Layout, problem: ContactProblem) -> ContactSolution:
     """Solves the problem; the solution is differentiable with respect to all data within its modes."""
     fixed = jax.lax.stop_gradient(problem)
     step = _step_sizes(layout, fixed)
@@ -78,14 +78,14 @@ def solve_complementarity(layout: Layout, problem: Problem) -> Solution:
     # one more step with exact derivatives: d lambda = -R_lambda^-1 dR
     jacobian = jax.jacfwd(residual)(forces, fixed)
     forces = forces - jax.lax.stop_gradient(_inverse(jacobian)) @ residual(forces, problem)
-    return Solution(forces, problem.delassus @ forces + problem.bias, is_solved)
+    return ContactSolution(forces, problem.delassus @ forces + problem.bias, is_solved)
 
 
 def _inverse(jacobian):
     return pseudo_inverse(jacobian, jnp.asarray(jnp.finfo(jacobian.dtype).eps ** 0.75, jacobian.dtype))[0]
 
 
-def _step_sizes(layout: Layout, p: Problem):
+def _step_sizes(layout: Layout, p: ContactProblem):
     """For each row the inverse of the diagonal of G, the smallest one of the group for the rows of a group."""
     diagonal = jnp.diagonal(p.delassus)
     largest = jnp.max(gather_groups(layout, diagonal), axis=1, initial=0)
@@ -95,7 +95,7 @@ def _step_sizes(layout: Layout, p: Problem):
     return 1 / jnp.where(padded > 0, padded, 1)
 
 
-def _residual(layout: Layout, p: Problem, step, forces):
+def _residual(layout: Layout, p: ContactProblem, step, forces):
     """R(lambda), with the dimension of a force."""
     trial = forces - step * (p.delassus @ forces + p.bias)
     normal = p.takes_part * jnp.maximum(trial[layout.normal], p.least)
@@ -104,7 +104,7 @@ def _residual(layout: Layout, p: Problem, step, forces):
     return forces - scatter_groups(layout, target, friction)
 
 
-def _friction(layout: Layout, p: Problem, normal, trial):
+def _friction(layout: Layout, p: ContactProblem, normal, trial):
     """Friction forces `(groups, 3)`: the trial forces, projected onto the friction cones."""
     radius = (p.mu * jnp.maximum(normal, 0))[:, None]
     length = safe_norm(trial, axis=1)[:, None]
@@ -114,7 +114,7 @@ def _friction(layout: Layout, p: Problem, normal, trial):
     return jnp.where(p.takes_part[layout.contact][:, None] > 0, target, 0)
 
 
-def _sweep(layout: Layout, p: Problem, step, forces):
+def _sweep(layout: Layout, p: ContactProblem, step, forces):
     """One sweep of projected Gauss-Seidel iterations over the contacts."""
 
     def visit(i, forces):

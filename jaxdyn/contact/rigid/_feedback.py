@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import as_function
 from jaxdyn._types import Law
-from jaxdyn.contact.rigid._modes import Modes
+from jaxdyn.contact.rigid._modes import ContactModes
 from jaxdyn.contact.rigid._motion import ContactMotion
 from jaxdyn.dynamics import AbstractModalPart, Action
 
@@ -59,7 +59,7 @@ class ContactFeedback(AbstractModalPart):
     closed: Law
     index: int = eqx.field(static=True)
     #: modes of the motion, None outside of a simulation
-    modes: Modes | None
+    modes: ContactModes | None
 
     def __init__(self, motion: ContactMotion, contact: str, free: Law, closed: Law):
         names = [c.name for c in motion.contacts]

@@ -18,7 +18,7 @@ from jaxdyn._numerics import pseudo_inverse, safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.contact.rigid._contact import Contact
 from jaxdyn.contact.rigid._layout import Layout, gather_groups, scatter_groups
-from jaxdyn.contact.rigid._modes import Modes
+from jaxdyn.contact.rigid._modes import ContactModes
 
 
 class Cones(NamedTuple):
@@ -69,7 +69,7 @@ def reference_directions(layout: Layout, basis, direction) -> Float[Array, "grou
     return jnp.stack(rows) if rows else jnp.zeros((0, 3), direction.dtype)
 
 
-def held_rows(layout: Layout, modes: Modes) -> Float[Array, " rows"]:
+def held_rows(layout: Layout, modes: ContactModes) -> Float[Array, " rows"]:
     """1 for the normals of closed contacts and the rows of their sticking groups."""
     closed = modes.closed[layout.contact_of_row]
     return closed * (1 - _at_rows(layout, modes.sliding))
@@ -80,7 +80,7 @@ def _at_rows(layout: Layout, x):
     return jnp.concatenate([x, jnp.zeros(1, x.dtype)])[layout.group_of_row]
 
 
-def force_map(layout: Layout, cones: Cones, modes: Modes, directions) -> Float[Array, "rows rows"]:
+def force_map(layout: Layout, cones: Cones, modes: ContactModes, directions) -> Float[Array, "rows rows"]:
     """S, which maps multipliers of the active rows to the forces along all rows."""
     closed = modes.closed[layout.contact_of_row]
     sliding = closed * _at_rows(layout, modes.sliding * cones.sliding) * directions
@@ -89,7 +89,7 @@ def force_map(layout: Layout, cones: Cones, modes: Modes, directions) -> Float[A
     return jnp.diag(held).at[jnp.arange(layout.num_rows), normal_of_row].add(-sliding)
 
 
-def normal_gains(layout: Layout, cones: Cones, modes: Modes, directions, delassus) -> Float[Array, " contacts"]:
+def normal_gains(layout: Layout, cones: Cones, modes: ContactModes, directions, delassus) -> Float[Array, " contacts"]:
     """Normal acceleration per unit of normal force, relative to a contact without friction; 1 for open contacts.
 
     It is not positive in Painleve's paradox.
@@ -100,7 +100,9 @@ def normal_gains(layout: Layout, cones: Cones, modes: Modes, directions, delassu
     return jnp.where(modes.closed > 0, gain, 1)
 
 
-def forces_in_modes(layout: Layout, cones: Cones, modes: Modes, directions, delassus, bias) -> Float[Array, " rows"]:
+def forces_in_modes(
+    layout: Layout, cones: Cones, modes: ContactModes, directions, delassus, bias
+) -> Float[Array, " rows"]:
     """Forces along all rows."""
     held = held_rows(layout, modes)
     to_forces = force_map(layout, cones, modes, directions)

@@ -12,7 +12,7 @@ from jaxdyn._errors import ModelError
 from jaxdyn._numerics import pseudo_inverse
 from jaxdyn._types import Array, Bool, Float
 from jaxdyn.contact.laws import Newton, Poisson
-from jaxdyn.contact.rigid._complementarity import Problem, solve_complementarity
+from jaxdyn.contact.rigid._complementarity import ContactProblem, solve_complementarity
 from jaxdyn.contact.rigid._contact import Contact
 from jaxdyn.contact.rigid._forces import Cones, friction_cones, zero_speed
 from jaxdyn.contact.rigid._layout import Layout, contact_layout, gather_groups
@@ -158,7 +158,7 @@ class AllAtOnce(AbstractImpactSequence):
         slips = jnp.sum(gather_groups(layout, x.rate) ** 2, axis=1) > zero_speed(x.rate) ** 2
         mu = jnp.where(slips, cones.sliding, cones.sticking)
         free = jnp.zeros_like(mu), jnp.zeros_like(x.rate)
-        problem = Problem(x.delassus, bias, x.touching, jnp.zeros_like(normal), mu, *free)
+        problem = ContactProblem(x.delassus, bias, x.touching, jnp.zeros_like(normal), mu, *free)
         first = solve_complementarity(layout, problem)
         if is_newton.all():
             return first.forces, first.is_solved

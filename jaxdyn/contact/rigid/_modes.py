@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxdyn._types import Array, Float
 
 
-class Modes(eqx.Module):
+class ContactModes(eqx.Module):
     """Which contacts are closed, and which of their friction groups slide. All leaves are floating-point numbers."""
 
     #: 1 where a contact is closed
@@ -19,7 +19,7 @@ class Modes(eqx.Module):
     margin: Float[Array, "*batch contacts"]
 
 
-def open_modes(contacts: int, groups: int, dtype) -> Modes:
+def open_modes(contacts: int, groups: int, dtype) -> ContactModes:
     """The modes in which all contacts are open."""
     zero = lambda *shape: jnp.zeros(shape, dtype)
-    return Modes(zero(contacts), zero(groups), zero(groups, 3), zero(contacts))
+    return ContactModes(zero(contacts), zero(groups), zero(groups, 3), zero(contacts))

@@ -35,7 +35,7 @@ from jaxdyn.contact.rigid._forces import (
 )
 from jaxdyn.contact.rigid._impacts import AbstractImpactSequence, AllAtOnce, Encounter, Impact, keep_slow_contacts
 from jaxdyn.contact.rigid._layout import Layout, contact_layout, gather_groups
-from jaxdyn.contact.rigid._modes import Modes, open_modes
+from jaxdyn.contact.rigid._modes import ContactModes, open_modes
 from jaxdyn.contact.rigid._paradox import has_no_forces, impact_without_collision
 from jaxdyn.contact.rigid._rows import (
     ContactDynamics,
@@ -122,7 +122,7 @@ class ContactMotion(AbstractModalMotion):
     tolerance: ArrayLike | None = None
     impact_without_collision: bool = eqx.field(static=True, default=False)
     #: the fixed modes of a smooth motion, set by `in_modes`; None for the motion with its events
-    modes: Modes | None = None
+    modes: ContactModes | None = None
 
     @property
     def has_affine_residual(self) -> bool:
@@ -271,7 +271,7 @@ class ContactMotion(AbstractModalMotion):
 
     # Helpers
 
-    def _follow(self, model, t, q, v, modes: Modes) -> Modes:
+    def _follow(self, model, t, q, v, modes: ContactModes) -> ContactModes:
         """The modes with the present directions of slip, without margins that are no longer needed."""
         layout = self.layout
         at = contact_kinematics(model, self.contacts, t, q, v)
@@ -279,9 +279,9 @@ class ContactMotion(AbstractModalMotion):
         moves = (modes.sliding > 0) & (jnp.sum(slip**2, axis=1) > zero_speed(at.rate) ** 2)
         direction = jnp.where(moves[:, None], unit_rows(slip), modes.direction)
         margin = jnp.where(at.gap > modes.margin, 0, modes.margin)
-        return jax.lax.stop_gradient(Modes(modes.closed, modes.sliding, direction, margin))
+        return jax.lax.stop_gradient(ContactModes(modes.closed, modes.sliding, direction, margin))
 
-    def _own_modes(self) -> Modes:
+    def _own_modes(self) -> ContactModes:
         if self.modes is None:
             raise ModelError("a ContactMotion without modes has no acceleration; simulate it, or use in_modes(modes)")
         return self.modes
@@ -320,7 +320,7 @@ class ContactMotion(AbstractModalMotion):
         layout, cones, before = self.layout, friction_cones(self.contacts, q.dtype), self._own_modes()
         impact, v, rate = self._collide(model, q, v, at, touching)
         candidates = find_candidates(layout, at, rate, touching, rested * before.sliding)
-        trial = self.in_modes(Modes(candidates.closed, candidates.sliding, candidates.direction, before.margin))
+        trial = self.in_modes(ContactModes(candidates.closed, candidates.sliding, candidates.direction, before.margin))
         dynamics = trial._dynamics(model, t, q, v, *forces(trial, v))
         yields = rested * jnp.all(impact.impulses == 0)  # an impact changes the forces
         incipient = incipient_slips(layout, cones, before, self._directions(dynamics), dynamics, yields)
@@ -340,7 +340,7 @@ class ContactMotion(AbstractModalMotion):
         impulses = out.impact.impulses + p + later.impact.impulses
         return later._replace(impact=later.impact._replace(impulses=impulses))
 
-    def _project(self, model, t, q, v, modes: Modes):
+    def _project(self, model, t, q, v, modes: ContactModes):
         """Projection of the state onto the constraints, zero gaps of closed contacts and zero active rates."""
         constraints, layout = self._constraints_of(model), self.layout
         holonomic = jnp.asarray(holonomic_rows(model, constraints), q.dtype)
@@ -363,7 +363,7 @@ class ContactMotion(AbstractModalMotion):
 
         return jax.lax.scan(correct, (q, v), None, length=2)[0]
 
-    def _touching(self, at, modes: Modes, opened):
+    def _touching(self, at, modes: ContactModes, opened):
         """1 for closed contacts, for touch-downs of this event, and for open contacts that remain at zero gap."""
         near = at.gap <= _margin(at.gap.dtype)
         approaching = at.rate[self.layout.normal] <= zero_speed(at.rate)

@@ -12,14 +12,14 @@ contact sticks, and the normal velocity rises to the end that the law of restitu
 import jax.numpy as jnp
 
 from jaxdyn._types import Array, Bool, Float
-from jaxdyn.contact.rigid._complementarity import Problem, solve_complementarity
+from jaxdyn.contact.rigid._complementarity import ContactProblem, solve_complementarity
 from jaxdyn.contact.rigid._contact import Contact
 from jaxdyn.contact.rigid._forces import zero_speed
 from jaxdyn.contact.rigid._impacts import Encounter, single_impact
 from jaxdyn.contact.rigid._layout import Layout
 
 
-def has_no_forces(layout: Layout, problem: Problem, i) -> Bool[Array, ""]:
+def has_no_forces(layout: Layout, problem: ContactProblem, i) -> Bool[Array, ""]:
     """Whether contact i, at which the paradox occurs, cannot open either: it approaches if the others go on alone."""
     others = problem._replace(takes_part=problem.takes_part.at[i].set(0))
     without = solve_complementarity(layout, others)

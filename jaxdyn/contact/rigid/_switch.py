@@ -12,12 +12,12 @@ import jax.numpy as jnp
 
 from jaxdyn._numerics import safe_norm
 from jaxdyn._types import Array, Float
-from jaxdyn.contact.rigid._complementarity import Problem, solve_complementarity
+from jaxdyn.contact.rigid._complementarity import ContactProblem, solve_complementarity
 from jaxdyn.contact.rigid._contact import Contact
 from jaxdyn.contact.rigid._forces import Cones, forces_in_modes, friction_cones, normal_gains, zero_speed
 from jaxdyn.contact.rigid._impacts import Impact
 from jaxdyn.contact.rigid._layout import Layout, contact_layout, gather_groups
-from jaxdyn.contact.rigid._modes import Modes
+from jaxdyn.contact.rigid._modes import ContactModes
 from jaxdyn.contact.rigid._rows import ContactDynamics, ContactKinematics
 
 
@@ -55,11 +55,11 @@ def unit_rows(x):
 class ModeChoice(NamedTuple):
     """Modes, whether they satisfy all conditions, and the contact with Painleve's paradox, or -1."""
 
-    modes: Modes
+    modes: ContactModes
     is_solved: Array
     paradox: Array
     #: the complementarity problem of forces and accelerations
-    problem: Problem
+    problem: ContactProblem
 
 
 class PhaseStart(NamedTuple):
@@ -73,7 +73,7 @@ class PhaseStart(NamedTuple):
 
 
 def incipient_slips(
-    layout: Layout, cones: Cones, modes: Modes, directions, dynamics: ContactDynamics, yields
+    layout: Layout, cones: Cones, modes: ContactModes, directions, dynamics: ContactDynamics, yields
 ) -> Float[Array, "groups 3"]:
     """Unit vectors against the friction of the groups in `yields`, whose friction has reached its cone; others zero."""
     forces = forces_in_modes(layout, cones, modes, directions, dynamics.delassus, dynamics.bias)
@@ -100,7 +100,7 @@ def choose_modes(
     """
     yields = jnp.any(incipient != 0, axis=1) & (candidates.sliding == 0)
     mu = jnp.where((candidates.sliding > 0) | yields, cones.sliding, cones.sticking)
-    problem = Problem(
+    problem = ContactProblem(
         dynamics.delassus,
         dynamics.bias,
         candidates.closed,
@@ -120,14 +120,14 @@ def choose_modes(
     begin = jnp.where(accelerates[:, None], unit_rows(world_slip(dynamics.at, start)), incipient)
     sliding = jnp.where(candidates.sliding > 0, closed[layout.contact], slips.astype(closed.dtype))
     direction = jnp.where(candidates.sliding[:, None] > 0, candidates.direction, begin) * sliding[:, None]
-    modes = Modes(closed, sliding, direction, margin * (candidates.closed - closed))
+    modes = ContactModes(closed, sliding, direction, margin * (candidates.closed - closed))
     gain = normal_gains(layout, cones, _candidate_modes(candidates), directions, dynamics.delassus)
     paradox = jnp.where(jnp.min(gain) <= 0, jnp.argmin(gain), -1)
     return ModeChoice(jax.tree.map(jnp.asarray, modes), solution.is_solved, paradox, problem)
 
 
 def settling_impulses(
-    contacts: tuple[Contact, ...], directions, modes: Modes, dynamics: ContactDynamics
+    contacts: tuple[Contact, ...], directions, modes: ContactModes, dynamics: ContactDynamics
 ) -> Float[Array, " rows"]:
     """The impulses of a plastic impact that bring the held rows of new modes to rest.
 
@@ -137,9 +137,9 @@ def settling_impulses(
     layout, cones = contact_layout(contacts), friction_cones(contacts, directions.dtype)
     angular = jnp.array([kind for contact in contacts for kind in contact.angular], directions.dtype)
     cones = cones._replace(sliding=cones.sliding * (1 - angular))
-    modes = Modes(modes.closed, jnp.maximum(modes.sliding, angular), modes.direction, modes.margin)
+    modes = ContactModes(modes.closed, jnp.maximum(modes.sliding, angular), modes.direction, modes.margin)
     return forces_in_modes(layout, cones, modes, directions, dynamics.delassus, dynamics.at.rate)
 
 
-def _candidate_modes(candidates: Candidates) -> Modes:
-    return Modes(candidates.closed, candidates.sliding, candidates.direction, jnp.zeros_like(candidates.closed))
+def _candidate_modes(candidates: Candidates) -> ContactModes:
+    return ContactModes(candidates.closed, candidates.sliding, candidates.direction, jnp.zeros_like(candidates.closed))

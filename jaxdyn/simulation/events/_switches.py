@@ -52,13 +52,13 @@ def switching_events(system: Model | System) -> tuple[Event, ...]:
     ```python
     import jax.numpy as jnp
     import jaxdyn as jd
-    from jaxdyn.contact import CompliantContact, Gap, LinearSpring, Plane, Point
+    from jaxdyn.contact import CompliantContact, Gap, KelvinVoigt, Plane, Point
     from jaxdyn.simulation import switching_events
     from jaxdyn.spatial import point_mass
 
     b = jd.ModelBuilder()
     ball = b.add_link("ball", "world", jd.joints.Prismatic([0, 0, 1]), point_mass(1.0)).build()
-    floor = CompliantContact(Gap("ball", Point(), "world", Plane()), LinearSpring(1e4, 10.0))
+    floor = CompliantContact(Gap("ball", Point(), "world", Plane()), KelvinVoigt(1e4, 10.0))
     system = jd.System(ball, (floor,))
     ts = jnp.array([0.0, 0.5])
     drop = jd.simulate(system, jnp.ones(1), jnp.zeros(1), ts, events=switching_events(system))

@@ -9,7 +9,7 @@ from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
-from jaxdyn.contact import ContactMotion, Modes
+from jaxdyn.contact import ContactModes, ContactMotion
 from jaxdyn.contact.rigid import ContactKinematics, contact_layout, force_map, friction_cones, slip_directions
 from jaxdyn.simulation import System
 from jaxdyn.trajopt.contact._base import check_contact_names, contacts_at, move, residual, split_contacts
@@ -60,7 +60,7 @@ class ContactRobot(AbstractConstrainedDynamics, AbstractLimitedDynamics, Abstrac
 
     robot: Robot
     motion: ContactMotion
-    modes: Modes
+    modes: ContactModes
     #: the rows of the forces among the controls
     held: tuple[int, ...] = eqx.field(static=True)
     state_names: tuple[str, ...] = eqx.field(static=True)
@@ -189,7 +189,7 @@ def row_names(motion: ContactMotion) -> list[str]:
 
 def _modes(
     motion: ContactMotion, closed: tuple[str, ...], directions: dict[str, ArrayLike | Sequence[float | int]], dtype
-) -> Modes:
+) -> ContactModes:
     """The modes in which some contacts are closed, and some of these slide along given directions."""
     slides, along = [], []
     for contact in motion.contacts:
@@ -201,7 +201,7 @@ def _modes(
     number = lambda x: jnp.asarray(np.array(x, float), dtype)
     rows = jnp.stack(along) if along else jnp.zeros((0, 3), dtype)
     is_closed = number([c.name in closed for c in motion.contacts])
-    return Modes(is_closed, number(slides), rows, jnp.zeros_like(is_closed))
+    return ContactModes(is_closed, number(slides), rows, jnp.zeros_like(is_closed))
 
 
 class _Margins(eqx.Module):
