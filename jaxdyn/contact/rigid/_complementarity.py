@@ -23,6 +23,7 @@ from jaxdyn.contact.rigid._layout import Layout, gather_groups, scatter_groups
 _ROUNDS = 40
 _SWEEPS = 25
 _NEWTON = 12
+_PROXIMAL = 3
 
 
 class ContactProblem(NamedTuple):
@@ -50,7 +51,30 @@ class ContactSolution(NamedTuple):
 
 
 def solve_complementarity(layout: Layout, problem: ContactProblem) -> ContactSolution:
-    """Solves the problem; the solution is differentiable with respect to all data within its modes."""
+    """Solves the problem; the solution is differentiable with respect to all data within its modes.
+
+    Forces of several contacts may not be unique, as those of a box on four corners. A compliance d, equal in all rows,
+    selects them continuously: `u = G lambda + w + d (lambda - lambda_0)`, in which lambda_0 are the forces of the
+    iteration before, so that the compliance vanishes in the limit (proximal point iteration).
+    """
+    if layout.num_contacts == 1:
+        return _solve(layout, problem, jnp.zeros_like(problem.bias))
+    d = jnp.finfo(problem.bias.dtype).eps ** 0.5 * jnp.max(jnp.diagonal(problem.delassus), initial=0)
+    d = jax.lax.stop_gradient(jnp.maximum(d, jnp.finfo(d.dtype).tiny))
+    soft = problem._replace(delassus=problem.delassus + d * jnp.eye(layout.num_rows, dtype=d.dtype))
+
+    def improve(forces, _):
+        solution = _solve(layout, soft._replace(bias=problem.bias - d * forces), jax.lax.stop_gradient(forces))
+        return solution.forces, (solution.is_solved, jnp.max(jnp.abs(solution.forces - forces)))
+
+    forces, (is_solved, change) = jax.lax.scan(improve, jnp.zeros_like(problem.bias), None, length=_PROXIMAL)
+    # without a solution the forces grow in every iteration
+    converges = change[-1] <= jnp.finfo(d.dtype).eps ** 0.3 * (1 + jnp.max(jnp.abs(forces)))
+    rates = problem.delassus @ forces + problem.bias
+    return ContactSolution(forces, rates, jnp.all(is_solved) & converges)
+
+
+def _solve(layout: Layout, problem: ContactProblem, start) -> ContactSolution:
     fixed = jax.lax.stop_gradient(problem)
     step = _step_sizes(layout, fixed)
     residual = lambda forces, p: _residual(layout, p, step, forces)
@@ -71,7 +95,6 @@ def solve_complementarity(layout: Layout, problem: ContactProblem) -> ContactSol
         sweeps = jax.lax.fori_loop(0, _SWEEPS, lambda _, x: _sweep(layout, fixed, step, x), start)
         return sweeps, best, k + 1
 
-    start = jnp.zeros_like(problem.bias)
     unsolved = lambda state: (size(state[1]) > tolerance) & (state[2] < _ROUNDS)
     _, forces, _ = jax.lax.while_loop(unsolved, attempt, (start, start, 0))
     is_solved = size(forces) <= 1e3 * tolerance
