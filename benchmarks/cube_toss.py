@@ -70,7 +70,8 @@ def mjx_toss(step: float):
     </worldbody></mujoco>"""
     host = mujoco.MjModel.from_xml_string(text)
     model = mjx.put_model(host)
-    start = mjx.put_data(host, mujoco.MjData(host))
+    # a first step gives the data the types that every other step returns
+    start = jax.jit(mjx.step)(model, mjx.put_data(host, mujoco.MjData(host)))
 
     import jaxdyn as jd
 

@@ -16,13 +16,38 @@ def _pseudo_inverse_and_rank(w, tolerance):
     if w.shape[0] != w.shape[1]:
         return _truncate_singular_values(w, tolerance)
     # a regular matrix has an inverse, which costs a tenth of the singular values
-    inverse = jnp.linalg.inv(w)
-    condition = jnp.linalg.norm(w, 1) * jnp.linalg.norm(inverse, 1)
+    inverse, is_regular = _gauss_jordan(w)
+    size = lambda x: jnp.max(jnp.sum(jnp.abs(x), axis=0))
+    is_regular &= size(w) * size(inverse) < 0.1 / tolerance
     return jax.lax.cond(
-        condition < 0.1 / tolerance,
+        is_regular,
         lambda: (inverse, jnp.asarray(w.shape[0], jnp.int32)),
         lambda: _truncate_singular_values(w, tolerance),
     )
+
+
+def _gauss_jordan(w):
+    """The inverse by elimination with row pivots, and whether all pivots differ from zero.
+
+    LAPACK's factorisation in a loop of a batched program can block XLA's threads on the CPU (jaxlib 0.10).
+    """
+    n = w.shape[0]
+
+    def eliminate(k, state):
+        rows, is_regular = state
+        column = jnp.where(jnp.arange(n) < k, 0, jnp.abs(rows[:, k]))
+        p = jnp.argmax(column)
+        top, pivot_row = rows[k], rows[p]
+        pivot = pivot_row[k]
+        is_regular &= pivot != 0
+        pivot_row = pivot_row / jnp.where(pivot == 0, 1, pivot)
+        rows = jnp.where((jnp.arange(n) == p)[:, None], top, rows)
+        rows = rows - rows[:, k][:, None] * pivot_row
+        return jnp.where((jnp.arange(n) == k)[:, None], pivot_row, rows), is_regular
+
+    start = jnp.concatenate([w, jnp.eye(n, dtype=w.dtype)], axis=1), jnp.asarray(True)
+    rows, is_regular = jax.lax.fori_loop(0, n, eliminate, start)
+    return rows[:, n:], is_regular & jnp.all(jnp.isfinite(rows))
 
 
 def _truncate_singular_values(w, tolerance):
