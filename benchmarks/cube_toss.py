@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks._processes import KEEP_MEMORY, KINDER, ONE_THREAD  # noqa: E402
 from benchmarks._timing import pin_to_core  # noqa: E402
-from benchmarks.core import KEEP_MEMORY, ONE_THREAD  # noqa: E402
 
 RUNS = 5
 EDGE, MASS, FRICTION, RESTITUTION = 0.1, 0.37, 0.3, 0.3
@@ -127,11 +127,12 @@ def main():
         print(json.dumps(section(args.section[0], float(args.section[1]))))
         return
     pin_to_core(args.core)
-    env = dict(os.environ, JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1", XLA_FLAGS=ONE_THREAD, **KEEP_MEMORY)
+    env = dict(os.environ, JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1", **KEEP_MEMORY)
     env.pop("JAX_COMPILATION_CACHE_DIR", None)
     print("| engine | gradient | its difference | error | trace and compile, s | run, ms |\n|---|---|---|---|---|---|")
     for engine, step in (("jaxdyn", 0.0), *(("mjx", h) for h in STEPS)):
         command = [sys.executable, __file__, "--section", engine, str(step)]
+        env["XLA_FLAGS"] = f"{ONE_THREAD} {KINDER.get(engine, '')}".strip()
         run = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
         x = json.loads(run.stdout.splitlines()[-1])
         name = f"MJX, {step:g} s" if step else f"jaxdyn, {x['events']} events"
