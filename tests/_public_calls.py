@@ -16,6 +16,8 @@ from tests._public_names import public_names
 DEFAULT_TIER = "not slow and not exhaustive"
 #: called by tests in processes of their own, which do not report
 IN_OTHER_PROCESSES = {"jaxdyn.distributed.initialize"}
+#: solves a program whose compilation takes about a minute; the exhaustive tier runs it
+LONG = {"jaxdyn.trajopt.solve_through_contact"}
 #: packages without which tests of functions are skipped
 OPTIONAL = {"jaxdyn.trajopt.ipopt": "ipyopt"}
 #: options that select some of the tests
@@ -57,7 +59,7 @@ class CallRecorder:
 def public_functions() -> dict[str, FunctionType]:
     """The public functions, without their decorators, each under one name."""
     out = {}
-    for name in sorted(public_names() - IN_OTHER_PROCESSES):
+    for name in sorted(public_names() - IN_OTHER_PROCESSES - LONG):
         if name in OPTIONAL and importlib.util.find_spec(OPTIONAL[name]) is None:
             continue
         module, _, attribute = name.rpartition(".")

@@ -10,6 +10,7 @@ def default_tolerance(dtype) -> float:
     return 4 * float(jnp.finfo(dtype).eps) ** 0.5
 
 
+@jax.jit  # eager calls compile its branches once
 def _pseudo_inverse_and_rank(w, tolerance):
     if 0 in w.shape:
         return jnp.zeros(w.shape[::-1], w.dtype), jnp.zeros((), jnp.int32)

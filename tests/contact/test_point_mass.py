@@ -8,7 +8,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn import contact as ct
 from jaxdyn.joints import Prismatic
-from jaxdyn.simulation.trajectory import PhaseRecord, Trajectory
+from jaxdyn.simulation.trajectory import PhaseRecord, SensitivityStatus, Trajectory, sensitivity_status
 from jaxdyn.viz import plot_contacts
 
 MASS, G = 2.0, 9.81
@@ -111,3 +111,4 @@ def test_forces_of_a_sliding_puck_and_their_figure(sliding, tmp_path):
     np.testing.assert_allclose(friction.lines[0].get_ydata(), 0.5 * MASS * G, rtol=1e-12)
     assert [text.get_text() for text in phases.get_yticklabels()] == ["floor"]
     assert [text.get_text() for text in phases.get_legend().get_texts()] == ["slides"]
+    assert (sensitivity_status(sliding) == SensitivityStatus.REGULAR).all()

@@ -21,6 +21,7 @@ from jaxdyn.trajopt import (
     ContactRobot,
     Problem,
     SolveStatus,
+    Transition,
     VectorField,
     lift_off,
     partial,
@@ -77,6 +78,7 @@ def test_names_and_messages():
     ):
         with pytest.raises(ModelError, match=message):
             make()
+    assert isinstance(touch_down(held, ["tip"]), Transition) and isinstance(lift_off(held, ["floor"]), Transition)
     rolling: Any = system.motion
     rolling = [dataclasses.replace(c, friction=Coulomb(0.3, rolling=0.1)) for c in rolling.contacts]
     with pytest.raises(ModelError, match="friction against rolling or spinning"):

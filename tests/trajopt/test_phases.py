@@ -169,6 +169,18 @@ def test_other_solutions_have_no_phases():
         phase_trajectories(other)
 
 
+def test_phases_follow_each_other_in_time():
+    """A constant speed is optimal; the second phase runs backward within the problem."""
+    field = VectorField(lambda t, x, u, p: u, ("x",), ("u",))
+    options = {"running": lambda t, x, u: u @ u}
+    phases = [Problem(field, 1.0, start=jnp.zeros(1), **options), Problem(field, 2.0, end=jnp.array([3.0]), **options)]
+    first, second = phase_trajectories(solve(multi_phase(phases, [Transition()]), intervals=2).checked())
+    np.testing.assert_allclose(first.t, [0, 0.5, 1])
+    np.testing.assert_allclose(second.t, [1, 2, 3])
+    np.testing.assert_allclose(first.x[:, 0], first.t, atol=1e-7)
+    np.testing.assert_allclose(second.x[:, 0], second.t, atol=1e-7)
+
+
 # Closed forms
 
 

@@ -232,11 +232,10 @@ class Landing(diffrax.AbstractStepSizeController):
         inner = jax.tree.map(lambda a, b: jnp.where(resume, a, b), inner, new_inner)
         goal = jnp.where(resume, goal, next_t1)
         next_t0 = jnp.where(repeat, t0, next_t0)
-        # lengths of steps have no derivatives, except up to an event: otherwise they grow with the steps, and with them
-        # the difference between the derivative of a step by its length and the rate of the state
-        ahead_t1 = self._clip_to_instants(next_t0, goal, y1_candidate)
-        ahead_t1 = next_t0 + jax.lax.stop_gradient(ahead_t1 - next_t0)
-        next_t1 = jnp.where(repeat, _landing_time(root, t0, t1), ahead_t1)
+        # ends of steps have no derivatives, except at an event or a sample: otherwise they grow with the steps, and so
+        # does the difference between the derivative of a step by its length and the rate of the state
+        step_end = self._clip_to_instants(next_t0, jax.lax.stop_gradient(goal), y1_candidate)
+        next_t1 = jnp.where(repeat, _landing_time(root, t0, t1), step_end)
         attempts = jnp.where(repeat, attempts + 1, 0)
         stop = keep & ~repeat & (ahead.stops | ahead.stopped)
         next_t0 = jnp.where(ahead.stopped, t0, next_t0)
