@@ -44,7 +44,7 @@ class Discrete(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What the engine computes at a state."""
+    """Velocity and modes after the switch at a state, and accelerations and contact forces in these modes."""
 
     #: velocities after the impact, accelerations after it; impulses of the impact, contact forces after it
     value: Any

@@ -10,8 +10,8 @@ along a random direction of state, efforts and all numbers of the mechanism, and
 
 A derivative is compared with one-sided differences of second order to both sides of the state. A side counts if the
 modes after the switch are the same along it and the differences with two steps agree. On the boundary between two
-modes the derivative is that of the modes chosen at the state, so one side at most counts; at a kink within one pattern
-of modes, such as an impact without slip, the derivative has to be that of one of both sides. Columns:
+modes the derivative is one-sided, in the modes chosen at the state, so one side at most counts; at a kink within one
+set of modes, such as an impact without slip, it has to equal one of the two one-sided derivatives. Columns:
 
 * `states`: evaluated; `compared`: with at least one side that counts.
 * `NaN`: not finite in value, derivative or gradient. `sign`: a component of the derivative with the wrong sign on all

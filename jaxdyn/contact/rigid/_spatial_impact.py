@@ -69,7 +69,7 @@ def spatial_impact(law: AbstractRestitution, e, static, kinetic, delassus, rate)
         return _Path(y.p + p, y.cn + gain * p, y.log_slip, y.angle, y.tangential + friction * p, work)
 
     def locate(compressed: _Path, is_end):
-        """The end of the compression or, where `is_end`, that of the impact, in one program."""
+        """The end of the compression, or the end of the impact where `is_end`; one program serves both."""
 
         def margin(y: _Path):
             expansion = law.margin(e, cn, compressed.p, -compressed.work, y.p, y.cn, y.work - compressed.work)

@@ -26,7 +26,7 @@ class Linearisation(NamedTuple):
     time: Float[Array, ""]
     #: derivative of the time, `(n,)`
     time_slope: Float[Array, " n"]
-    #: derivatives of P and of the time with respect to the parameters of P, `(n + 1, ...)`, for those that need them
+    #: derivatives of P and of the time with respect to the differentiated parameters of P, `(n + 1, ...)`
     number_slopes: list[Array]
     has_returned: jax.Array
     #: a `SimulationStatus`

@@ -15,11 +15,11 @@ class SensitivityStatus(enum.IntEnum):
 
     #: the derivative exists: the guard crosses zero with a rate, alone
     REGULAR = 0
-    #: the guard touches zero with nearly no rate; a nearby motion has no event. The derivative is that of the motions
-    #: with the event, and grows without bound towards the graze
+    #: the guard touches zero with nearly no rate; a nearby motion has no event. The derivative is one-sided, for
+    #: motions with the event, and unbounded as the rate tends to zero
     GRAZING = 1
-    #: several events at the same instant, which follow each other in nearby motions. The derivative is that of the
-    #: motions in which they coincide, and is valid where their order does not matter
+    #: several events at the same instant, which follow each other in nearby motions. The derivative holds
+    #: within the motions in which they coincide, and in general where their order does not matter
     COINCIDENT = 2
 
 
