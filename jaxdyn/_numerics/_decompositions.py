@@ -36,7 +36,7 @@ def _gauss_jordan(w):
 
     def eliminate(k, state):
         rows, is_regular = state
-        column = jnp.where(jnp.arange(n) < k, 0, jnp.abs(rows[:, k]))
+        column = jnp.where(jnp.arange(n) < k, -1, jnp.abs(rows[:, k]))
         p = jnp.argmax(column)
         top, pivot_row = rows[k], rows[p]
         pivot = pivot_row[k]
