@@ -23,6 +23,7 @@ EDGE_ONLY = {"matplotlib", "tqdm"}  # core dependencies that serve pictures and 
 LAYERS = (
     {"_types", "_errors", "_numerics"},
     {"spatial"},
+    {"beams"},
     {"joints", "recursion", "model"},
     {"robots", "io", "kinematics"},
     {"dynamics", "formulations"},
