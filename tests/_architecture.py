@@ -1,6 +1,7 @@
 """Rules of docs/design.md and of the house style: each takes the folder of a package and lists violations."""
 
 import ast
+import enum
 import functools
 import importlib
 import inspect
@@ -21,7 +22,7 @@ CORE = {re.match(r"[\w-]+", requirement)[0] for requirement in PROJECT["dependen
 EDGE_ONLY = {"matplotlib", "tqdm"}  # core dependencies that serve pictures and the command line
 
 LAYERS = (
-    {"_types", "_errors", "_numerics", "_submodules"},
+    {"_types", "_errors", "_numerics", "_status", "_submodules"},
     {"spatial"},
     {"beams"},
     {"joints", "recursion", "model"},
@@ -266,11 +267,11 @@ def is_abstract(cls: type) -> bool:
 
 
 def classes_are_abstract_or_final(root: Path) -> list[str]:
-    """No class derives from a concrete one. Exceptions do: they form a hierarchy to catch by."""
+    """No class derives from a concrete one. Exceptions do, to be caught by; an enumeration with members is final."""
     return [
         f"{cls.__module__}.{cls.__name__}: derives from the concrete {base.__name__}"
         for cls in classes(root)
-        if not issubclass(cls, BaseException)
+        if not issubclass(cls, BaseException | enum.Enum)
         for base in cls.__mro__[1:]
         if base.__module__.partition(".")[0] == root.name and not is_abstract(base)
     ]
@@ -289,6 +290,7 @@ def implemented_methods_are_final(root: Path) -> list[str]:
     return [
         f"{cls.__module__}.{cls.__name__}: overrides {base.__name__}.{name}"
         for cls in classes(root)
+        if not issubclass(cls, enum.Enum)  # Python generates members of each
         for name in vars(cls).keys() - generated
         for base in cls.__mro__[1:]
         if base.__module__.partition(".")[0] == root.name and implements(base, name)

@@ -1,4 +1,4 @@
-"""What pictures of a robot show: its sticks, its shapes, and where they are at a configuration."""
+"""The sticks and shapes of a robot in a picture, and their places at a configuration."""
 
 from dataclasses import dataclass
 
