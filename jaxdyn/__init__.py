@@ -120,6 +120,7 @@ from jaxdyn.simulation import System as System
 from jaxdyn.simulation import Trajectory as Trajectory
 from jaxdyn.simulation import simulate as simulate
 from jaxdyn.simulation import simulate_batch as simulate_batch
+from jaxdyn.simulation import step as step
 
 if _TYPE_CHECKING:
     from jaxdyn import beams as beams
