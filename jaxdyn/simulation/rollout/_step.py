@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxdyn._errors import ModelError, check_positive, check_shape
+from jaxdyn._errors import ModelError, check_is_array, check_positive, check_shape
 from jaxdyn._types import Array, Float, PyTree
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
@@ -95,8 +95,9 @@ def _with_inputs(system: System, u) -> System:
     Its parts are those of the system, in their order; the source of the inputs takes the place of a present one.
     """
     if not system.num_inputs:
-        parts = (*system.parts, Effort(check_shape("u", u, (system.model.nv,))))
+        parts = (*system.parts, Effort(*check_state(system.model, u=u)))
         return System(system.model, parts, system.motion, system.passive)
+    check_is_array("u", u, (system.num_inputs,))
     source = Inputs(check_shape("u", u, (system.num_inputs,)))
     parts = tuple(source if isinstance(x, Inputs) else x for x in system.parts)
     parts = parts if any(x is source for x in parts) else (*parts, source)
