@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 import jaxdyn as jd
-from tests.pages import code_blocks, read_page
+from tests.pages import read_page, run_page
 
 URDF = """<robot name="arm"><link name="base"/>{links}{joints}</robot>"""
 
@@ -41,9 +41,7 @@ def rows() -> dict[str, list[str]]:
 def test_columns_agree(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm.urdf").write_text(arm())
-    names: dict = {}
-    for block in code_blocks("coming_from"):
-        exec(block, names)
+    names = run_page("coming_from")
     names["qs"] = jnp.stack([names["q"], -names["q"]])
     table = rows()
     assert len(table) == 12
