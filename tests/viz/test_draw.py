@@ -117,11 +117,12 @@ def test_page_in_a_browser(tmp_path):
     path = to_html(swing(model, np.tile(np.asarray(jd.neutral(model)), (2, 1))), tmp_path / "page.html")
     picture = tmp_path / "page.png"
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=640,480", "--virtual-time-budget=800"]
+    flags += ["--disable-background-networking", "--disable-sync", "--no-first-run", "--disable-quic"]
     profile = f"--user-data-dir={tmp_path / 'profile'}"
     subprocess.run(
         [browser, *flags, profile, f"--screenshot={picture}", path.as_uri()],
         check=True,
-        timeout=120,
+        timeout=300,
         capture_output=True,
     )
     pixels = np.asarray(Image.open(picture).convert("RGB")).reshape(-1, 3).astype(int)
