@@ -1,4 +1,4 @@
-"""The columns of docs/coming_from.md give the same numbers."""
+"""The lines of docs/coming_from.md give the same numbers."""
 
 import re
 
@@ -32,13 +32,22 @@ def arm() -> str:
 
 
 def rows() -> dict[str, list[str]]:
-    """The code of each task by column."""
-    lines = re.findall(r"^\| ([A-Za-z][^|]*) \|(.*)\|$", read_page("coming_from").split("## Conventions")[0], re.M)
-    return {task: re.findall(r"`([^`]*)`", cells) for task, cells in lines if task != "task"}
+    """The code of each task, in the order of the libraries."""
+    table = read_page("coming_from").split("## Conventions")[0]
+    lines = re.findall(r"^\| (?:\*\*(.*?)\*\*)? *\| [^|]* \| (.*) \|$", table, re.M)
+    tasks: dict[str, list[str]] = {}
+    for name, cell in lines:
+        if cell in ("code", "---"):
+            continue
+        if name:
+            tasks[name] = []
+        code = re.search(r"`([^`]*)`", cell)
+        tasks[list(tasks)[-1]].append(code[1] if code else "")
+    return tasks
 
 
 @pytest.mark.slow
-def test_columns_agree(tmp_path, monkeypatch):
+def test_libraries_agree(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm.urdf").write_text(arm())
     names = run_page("coming_from")
