@@ -53,6 +53,7 @@ from jaxdyn.contact.rigid._switch import (
     incipient_slips,
     settling_impulses,
     unit_rows,
+    world_forces,
     world_slip,
 )
 from jaxdyn.dynamics import (
@@ -198,7 +199,7 @@ class ContactMotion(AbstractModalMotion):
         """Gaps, rates and forces of all contacts in the modes of the motion, under efforts and wrenches."""
         _, forces, dynamics = self._closed(model, t, q, v, effort, external)
         rows = self.layout.normal
-        friction = world_slip(dynamics.at, gather_groups(self.layout, forces))
+        friction = world_forces(dynamics.at, gather_groups(self.layout, forces))
         slip = world_slip(dynamics.at, gather_groups(self.layout, dynamics.at.rate))
         return ContactState(dynamics.at.gap, dynamics.at.rate[rows], forces[rows], slip, friction)
 
@@ -233,7 +234,7 @@ class ContactMotion(AbstractModalMotion):
             reference = reference_directions(layout, dynamics.at.basis, modes.direction)
             slip = jnp.sum(gather_groups(layout, dynamics.at.rate) * reference, axis=1)
             is_closed = modes.closed > 0
-            group = jnp.where(modes.sliding > 0, slip, within)
+            group = jnp.where(cones.are_points, 1, jnp.where(modes.sliding > 0, slip, within))
             return jnp.concatenate(
                 [jnp.where(is_closed, normal, gaps), jnp.where(is_closed[layout.contact], group, 1), gain]
             )

@@ -41,8 +41,14 @@ def find_candidates(layout: Layout, at: ContactKinematics, rate, touching, at_re
 
 
 def world_slip(at: ContactKinematics, rows) -> Float[Array, "groups 3"]:
-    """Vectors in the world from the components `(groups, 3)` along the rows of the groups."""
-    out = [e.T @ rows[k, : len(e)] for k, e in enumerate(at.basis)]
+    """Slips in the world from their components `(groups, 3)` along the rows: `c_i = e_i . u`, with orthogonal e_i."""
+    square = [jnp.sum(e**2, axis=1, keepdims=True) for e in at.basis]  # 1, less for rows of anisotropic friction
+    return world_forces(at, rows, [e / jnp.where(s > 0, s, 1) for e, s in zip(at.basis, square, strict=True)])
+
+
+def world_forces(at: ContactKinematics, rows, basis=None) -> Float[Array, "groups 3"]:
+    """Forces in the world from their components `(groups, 3)` along the rows: `sum_i lambda_i e_i`."""
+    out = [e.T @ rows[k, : len(e)] for k, e in enumerate(at.basis if basis is None else basis)]
     return jnp.stack(out) if out else jnp.zeros((0, 3), rows.dtype)
 
 
@@ -116,7 +122,7 @@ def choose_modes(
     closed = candidates.closed * ((solution.rates[layout.normal] <= small) & (pushes | (released == 0)))
     start = gather_groups(layout, solution.rates)
     accelerates = safe_norm(start, axis=1) > small
-    slips = (accelerates | yields) & (closed[layout.contact] > 0)
+    slips = (accelerates | yields | cones.are_points) & (closed[layout.contact] > 0)
     begin = jnp.where(accelerates[:, None], unit_rows(world_slip(dynamics.at, start)), incipient)
     sliding = jnp.where(candidates.sliding > 0, closed[layout.contact], slips.astype(closed.dtype))
     direction = jnp.where(candidates.sliding[:, None] > 0, candidates.direction, begin) * sliding[:, None]
