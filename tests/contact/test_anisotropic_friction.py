@@ -1,5 +1,7 @@
 """A puck that slides on an anisotropic floor, against its path in closed form."""
 
+from typing import Any
+
 import diffrax
 import jax
 import jax.numpy as jnp
@@ -14,6 +16,7 @@ from jaxdyn.joints import Prismatic
 from jaxdyn.simulation import SimulationStatus
 from jaxdyn.spatial import point_mass
 
+simulate: Any = jd.simulate
 START, MASS, MU, GRAVITY, TURN = np.array([3.0, 2.0]), 2.0, 0.3, 9.81, 0.7
 DIRECTION = 0.4, 1.0
 AXES = np.array([[np.cos(TURN), np.sin(TURN), 0], [-np.sin(TURN), np.cos(TURN), 0]])
@@ -30,7 +33,7 @@ def slide(mu, ratio):
     ts, options = jnp.linspace(0.0, 2.0, 9), {"rtol": 1e-10, "atol": 1e-11}
     system = jd.System(puck, motion=motion)
     v0 = jnp.asarray(START @ AXES)
-    return jd.simulate(system, jnp.zeros(3), v0, ts, adjoint=diffrax.ForwardMode(), max_events=4, **options)
+    return simulate(system, jnp.zeros(3), v0, ts, adjoint=diffrax.ForwardMode(), max_events=4, **options)
 
 
 def path(mu, ratio):
@@ -53,9 +56,9 @@ def rest(mu, ratio):
 @pytest.mark.slow
 def test_a_puck_on_an_anisotropic_floor():
     """Time and place of rest, slips and forces at all times, for coefficients that are smaller and larger across."""
-    simulate = jax.jit(rest)
+    run_to_rest = jax.jit(rest)
     for ratio in (0.6, 1.6):
-        found, run = simulate(MU, ratio)
+        found, run = run_to_rest(MU, ratio)
         assert run.status == SimulationStatus.FINISHED and run.phases.count == 2
         assert_allclose(found, path(MU, ratio), atol=1e-8)
         slip, friction = np.asarray(run.contacts.slip[:, 0]), np.asarray(run.contacts.friction[:, 0])
