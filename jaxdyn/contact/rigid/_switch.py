@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._numerics import safe_norm
+from jaxdyn._numerics import pseudo_inverse, safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.contact.rigid._complementarity import ContactProblem, solve_complementarity
 from jaxdyn.contact.rigid._contact import Contact
@@ -29,10 +29,14 @@ class Candidates(NamedTuple):
     direction: Float[Array, "groups 3"]
 
 
-def find_candidates(layout: Layout, at: ContactKinematics, rate, touching, at_rest) -> Candidates:
-    """The candidates after the impacts; `at_rest` marks groups whose slip has just become zero."""
+def find_candidates(layout: Layout, at: ContactKinematics, rate, touching, at_rest, rest_speed) -> Candidates:
+    """The candidates after the impacts; `at_rest` marks groups whose slip has just become zero.
+
+    Of several contacts, those that separate more slowly than `rest_speed` are candidates too.
+    """
     small = zero_speed(rate)
-    closed = touching * (rate[layout.normal] <= small)
+    slow = jnp.maximum(rest_speed, small) if layout.num_contacts > 1 else small
+    closed = touching * (rate[layout.normal] <= slow)
     slip = world_slip(at, gather_groups(layout, rate))
     speed = safe_norm(slip, axis=1)
     limit = jnp.where(at_rest > 0, jnp.finfo(rate.dtype).eps ** 0.3 * (1 + jnp.max(jnp.abs(rate))), small)
@@ -132,8 +136,24 @@ def choose_modes(
     return ModeChoice(jax.tree.map(jnp.asarray, modes), solution.is_solved, paradox, problem)
 
 
+def closing_impulses(layout: Layout, closed, dynamics: ContactDynamics) -> Float[Array, " rows"]:
+    """Normal impulses that bring the `closed` contacts to zero normal velocity, where one separates slowly.
+
+    An impact at one contact often opens its neighbours, which gravity closes again: a sequence of ever smaller impacts.
+    Here it ends, by the projection of the velocity onto the closed contacts, which loses energy.
+    """
+    rate, rows = dynamics.at.rate, layout.normal
+    normal = closed * rate[rows]
+    if layout.num_contacts == 1:
+        return jnp.zeros_like(rate)
+    gains = closed[:, None] * dynamics.delassus[rows[:, None], rows] * closed
+    inverse, _ = pseudo_inverse(gains, jnp.asarray(jnp.finfo(rate.dtype).eps ** 0.7, rate.dtype))
+    held = jnp.zeros_like(rate).at[rows].set(-inverse @ normal)
+    return jnp.where(jnp.max(normal) > zero_speed(rate), held, 0)
+
+
 def settling_impulses(
-    contacts: tuple[Contact, ...], directions, modes: ContactModes, dynamics: ContactDynamics
+    contacts: tuple[Contact, ...], directions, modes: ContactModes, delassus, rate
 ) -> Float[Array, " rows"]:
     """The impulses of a plastic impact that bring the held rows of new modes to rest.
 
@@ -144,7 +164,7 @@ def settling_impulses(
     angular = jnp.array([kind for contact in contacts for kind in contact.angular], directions.dtype)
     cones = cones._replace(sliding=cones.sliding * (1 - angular))
     modes = ContactModes(modes.closed, jnp.maximum(modes.sliding, angular), modes.direction, modes.margin)
-    return forces_in_modes(layout, cones, modes, directions, dynamics.delassus, dynamics.at.rate)
+    return forces_in_modes(layout, cones, modes, directions, delassus, rate)
 
 
 def _candidate_modes(candidates: Candidates) -> ContactModes:
