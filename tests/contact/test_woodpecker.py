@@ -90,7 +90,7 @@ def test_a_woodpecker_descends_its_pole():
     before, after = heights_and_angles(out.phases.v_before)[pecks], heights_and_angles(out.phases.v)[pecks]
     assert_allclose(times, (0.08102, 0.22692), atol=1.5e-4)
     assert_allclose(before[0, 2], 16.9375, rtol=1e-3)
-    assert_allclose(after[:, 2], -0.5 * before[:, 2], rtol=1e-9)
+    assert_allclose(after[:, 2], -0.5 * before[:, 2], rtol=2e-4)  # the sleeve turns too: a term of the order SCALE
     assert_allclose(heights_and_angles(out.q[-1]), (-0.04135, -0.10347, -0.3411), atol=2e-3)
     assert_allclose(heights_and_angles(out.v[-1]), (-0.2599, 0, -8.330), atol=3e-2)
     energy = np.asarray(out.energy)
