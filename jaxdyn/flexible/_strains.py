@@ -9,11 +9,20 @@ import numpy as np
 from jaxdyn._errors import ArgumentError, describe
 from jaxdyn._types import Array, Float
 from jaxdyn.beams import AbstractSection, Beam
-from jaxdyn.joints import AbstractJoint, Custom, Prismatic, Revolute, SphericalZYX, Universal
-from jaxdyn.spatial import rotation_vector_to_matrix
+from jaxdyn.joints import AbstractJoint, Bushing, Prismatic, Revolute
 
 #: Gauss-Legendre points and weights on 0..1 for the compliance of a part of a beam
 _POINTS, _WEIGHTS = (np.polynomial.legendre.leggauss(4)[0] + 1) / 2, np.polynomial.legendre.leggauss(4)[1] / 2
+
+#: component of the coordinates of a `Bushing` for each strain
+_AXES = {"torsion": 0, "bending_y": 1, "bending_z": 2, "extension": 3, "shear_y": 4, "shear_z": 5}
+#: joints of a single strain, which cost less
+_SIMPLE = {
+    ("bending_z",): lambda: Revolute([0.0, 0.0, 1.0]),
+    ("bending_y",): lambda: Revolute([0.0, 1.0, 0.0]),
+    ("torsion",): lambda: Revolute([1.0, 0.0, 0.0]),
+    ("extension",): lambda: Prismatic([1.0, 0.0, 0.0]),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,20 +80,9 @@ class Strains:
 
     def joint(self) -> AbstractJoint:
         """The elastic joint between two sublinks, in axes of the beam, with one coordinate for each strain."""
-        x, y, z = np.eye(3)
-        known = {
-            ("bending_z",): lambda: Revolute(z),
-            ("bending_y",): lambda: Revolute(y),
-            ("torsion",): lambda: Revolute(x),
-            ("bending_z", "bending_y"): lambda: Universal(z, y),
-            ("bending_z", "torsion"): lambda: Universal(z, x),
-            ("bending_y", "torsion"): lambda: Universal(y, x),
-            ("bending_z", "bending_y", "torsion"): SphericalZYX,
-            ("extension",): lambda: Prismatic(x),
-            ("shear_y",): lambda: Prismatic(y),
-            ("shear_z",): lambda: Prismatic(z),
-        }
-        return known[self.names]() if self.names in known else Custom((), StrainPose(self), len(self.names))
+        if self.names in _SIMPLE:
+            return _SIMPLE[self.names]()
+        return Bushing(tuple(_AXES[name] for name in self.names))
 
     def stiffness(self, beam: Beam, section: AbstractSection) -> Float[Array, " strains"]:
         """Stiffnesses per length of a section: E I_z, E I_y, G J_t, E A, k_y G A, k_z G A, those that exist."""
@@ -107,21 +105,3 @@ class Strains:
         length = end - start
         stiffness = jax.vmap(lambda x: self.stiffness(beam, beam.section_at(start + x * length)))
         return 1 / (length * jnp.asarray(_WEIGHTS, length.dtype) @ (1 / stiffness(jnp.asarray(_POINTS, length.dtype))))
-
-
-@dataclasses.dataclass(frozen=True)
-class StrainPose:
-    """Pose of a sublink relative to the preceding one, with rotation vector theta and displacement d.
-
-    `R = exp(theta)` and `p = exp(theta / 2) d`: the displacement is in the axes half way between both sublinks, so that
-    the law does not change if the beam is turned end to end.
-    """
-
-    strains: Strains
-
-    def __call__(self, params, q):
-        values = dict(zip(self.strains.names, q, strict=True))
-        zero = jnp.zeros_like(q[0])
-        take = lambda *names: jnp.stack([values.get(name, zero) for name in names])
-        turn, move = take("torsion", "bending_y", "bending_z"), take("extension", "shear_y", "shear_z")
-        return rotation_vector_to_matrix(turn), rotation_vector_to_matrix(turn / 2) @ move

@@ -9,7 +9,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.beams import Beam, Material, Rectangle, Round, Tube
 from jaxdyn.flexible import Lump, Strains, add_flexible_link, make_flexible
-from jaxdyn.joints import Prismatic, Revolute, SphericalZYX, Universal
+from jaxdyn.joints import Bushing, Prismatic, Revolute
 from jaxdyn.spatial import Inertia, Pose, box, rpy_to_matrix
 
 TUBE = Tube(0.012, 0.010)
@@ -104,8 +104,8 @@ def test_taper_is_integrated():
     ("strains", "kind"),
     [
         (Strains.planar(), Revolute),
-        (Strains(torsion=False), Universal),
-        (Strains(), SphericalZYX),
+        (Strains(torsion=False), Bushing),
+        (Strains(), Bushing),
         (Strains(False, False, False, extension=True), Prismatic),
     ],
     ids=["planar", "bending", "default", "extension"],
