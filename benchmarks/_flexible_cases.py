@@ -6,6 +6,8 @@ J. Numer. Methods Eng. 14 (1979) 961-986 (bend of 45 degrees); A. D. Wright et a
 T. R. Kane, R. R. Ryan and A. K. Banerjee, J. Guid. Control Dyn. 10 (1987) 139-151 (spin-up).
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -183,11 +185,12 @@ SPIN_UPS = {
 }
 
 
-def spin_up(sublinks: int, case: str, dt: float, method=None, solver=None):
+def spin_up(sublinks: int, case: str, dt: float, solver=None):
     """Least deflection, and those at 5, 7.5 and 10 s, m."""
     model, part = arm(slender_beam(*SPIN_UPS[case][0]), sublinks, joint=Revolute([0, 0, 1]))
     drive = PrescribedCoordinate("drive", "arm_joint", SpinUp(15.0, 6.0))
-    system = jd.System(model, (part,), ConstrainedMotion(drive))
+    motion: Any = ConstrainedMotion
+    system = jd.System(model, (part,), motion(drive))
     ts = jnp.linspace(0.0, 10.0, 1001)
     run = jd.simulate(system, jnp.zeros(model.nq), jnp.zeros(model.nv), ts, dt=dt, solver=solver)
     mounted = part.mount(model)

@@ -1,6 +1,7 @@
 """The strains of a beam, the joints that represent them, and their stiffnesses."""
 
 import dataclasses
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ _POINTS, _WEIGHTS = (np.polynomial.legendre.leggauss(4)[0] + 1) / 2, np.polynomi
 #: component of the coordinates of a `Bushing` for each strain
 _AXES = {"torsion": 0, "bending_y": 1, "bending_z": 2, "extension": 3, "shear_y": 4, "shear_z": 5}
 #: joints of a single strain, which cost less
-_SIMPLE = {
+_SIMPLE: dict[tuple[str, ...], Callable[[], AbstractJoint]] = {
     ("bending_z",): lambda: Revolute([0.0, 0.0, 1.0]),
     ("bending_y",): lambda: Revolute([0.0, 1.0, 0.0]),
     ("torsion",): lambda: Revolute([1.0, 0.0, 0.0]),

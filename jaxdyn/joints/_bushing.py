@@ -35,7 +35,14 @@ class Bushing(AbstractVectorJoint):
     """
 
     axes: tuple[int, ...] = eqx.field(static=True, converter=tuple, default=(0, 1, 2, 3, 4, 5))
+    nq: int = eqx.field(static=True, init=False)
+    nv: int = eqx.field(static=True, init=False)
+    translates: bool = eqx.field(static=True, init=False)
     span: ClassVar[float] = 1.0
+
+    def __post_init__(self):
+        self.nq = self.nv = len(self.axes)
+        self.translates = max(self.axes, default=0) > 2
 
     def __check_init__(self):
         if not self.axes or len({*self.axes} & set(range(6))) < len(self.axes):
@@ -43,18 +50,6 @@ class Bushing(AbstractVectorJoint):
                 f"the axes of a Bushing are {self.axes}; expected different numbers from 0 to 5, three rotations and "
                 "three displacements"
             )
-
-    @property
-    def nq(self) -> int:
-        return len(self.axes)
-
-    @property
-    def nv(self) -> int:
-        return len(self.axes)
-
-    @property
-    def translates(self) -> bool:
-        return max(self.axes) > 2
 
     def transform(self, q):
         turn, move = self._split(q)

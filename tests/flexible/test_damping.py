@@ -34,6 +34,7 @@ def ratios_of(matrix, frequencies):
     return -poles.real / np.abs(poles)
 
 
+@pytest.mark.slow
 def test_damping_ratios():
     model, part = planar_arm(slender_beam(1.0, 2.0, 0.5), 3, payload=point_mass(0.2))
     ratios = np.array([0.01, 0.05, 0.02])

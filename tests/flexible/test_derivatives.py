@@ -90,6 +90,7 @@ def test_derivatives_with_respect_to_the_beam():
     assert np.all(jacobian[:2, 4] == 0)  # and neither the frequency nor the deflection
 
 
+@pytest.mark.exhaustive
 def test_slopes_of_closed_forms_and_a_batch():
     model, part = CLAMPED()
 

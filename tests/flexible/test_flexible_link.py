@@ -43,6 +43,7 @@ def rigid_quantities(model, q, v):
     return [(p.rotation, p.translation) for p in frames], mass, jd.gravity_forces(model, q), jd.bias_forces(model, q, v)
 
 
+@pytest.mark.slow
 def test_undeformed_robot_is_the_rigid_one():
     rigid, (flexible, part) = leg(), flexible_leg()
     assert (flexible.nv, part.link_names[-1], part.tip) == (2 + 2 * 3, "hip_sublink2", "hip_tip")
@@ -63,6 +64,7 @@ def test_undeformed_robot_is_the_rigid_one():
     np.testing.assert_allclose(tip, expected, atol=1e-12)
 
 
+@pytest.mark.exhaustive
 def test_stiffness_is_that_of_the_section():
     beam = Beam(Rectangle(0.02, 0.03), Material(2700.0, 70e9, 27e9, retardation_time=1e-4), 0.8)
     builder = jd.ModelBuilder()
@@ -126,6 +128,7 @@ def test_strain_pose_does_not_depend_on_the_direction_of_the_beam():
     np.testing.assert_allclose(Pose(*joint.transform(reversed_q)).translation, backward.translation, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_lumps_and_stations():
     builder = jd.ModelBuilder()
     motor = Inertia(0.4, [0.0, 0.02, 0.0], np.diag([3e-4, 2e-4, 1e-4]))
@@ -174,6 +177,7 @@ def test_errors(case):
         make()
 
 
+@pytest.mark.exhaustive
 def test_traced_inertia_needs_the_place_of_the_difference():
     def total(mass, **options):
         model = eqx.tree_at(lambda m: m.links.mass, leg(), leg().links.mass.at[0].set(mass))

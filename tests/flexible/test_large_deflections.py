@@ -16,7 +16,7 @@ def test_circular_arc_converges_with_second_order():
     assert error[1] < 0.025 and 3.9 < error[0] / error[1] < 4.1
 
 
-@pytest.mark.slow("2-8")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("load", "sublinks"), [(2.0, 8), (2.0, 16), (10.0, 8)], ids=["2-8", "2-16", "10-8"])
 def test_elastica(load, sublinks):
     error = cases.elastica(sublinks, load) / np.array(cases.ELASTICA[load]) - 1

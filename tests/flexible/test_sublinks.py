@@ -64,9 +64,8 @@ def tip_at_rest(model, part, moment, force):
     return 1e6 * jnp.sum(rest.q), 1e6 * jd.frame_pose(arm, rest.q, part.tip).translation[1], rest.converged
 
 
-@pytest.mark.parametrize(
-    "sublinks", [1, pytest.param(5, marks=pytest.mark.slow), pytest.param(10, marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.slow("1")
+@pytest.mark.parametrize("sublinks", [1, 5, 10])
 def test_static_deflections(sublinks):
     model, part = planar_arm(seed_beam(), sublinks)
     angle, deflection, converged = tip_at_rest(model, part, 1.0, 0.0)
@@ -87,6 +86,7 @@ def reduced(method, arm, q, v, a):
     return masses, (method.inverse_dynamics(arm, q, v, a), expected)
 
 
+@pytest.mark.slow
 def test_reduced_kinetic_model():
     payload = Inertia(0.1, [0.1, 0.2, 0], np.eye(3) * 0.01)
     model, part = planar_arm(seed_beam(), 2, joint=HINGE, gravity=(0.0, -9.81, 0.0), payload=payload)
