@@ -1,4 +1,4 @@
-"""The code of the pages on models, dynamics, and extensions runs."""
+"""The code of the pages on models, dynamics, extensions and pictures runs."""
 
 import jax
 import pytest
@@ -23,3 +23,11 @@ def test_dynamics_page():
 def test_extending_page():
     names = run_page("extending")
     assert isinstance(names["model"], Model)
+
+
+@pytest.mark.slow
+def test_pictures_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_page("pictures")
+    assert len(names["figure"].axes) == 1 and len(str(names["page"])) > 10_000
+    assert (tmp_path / "fall.gif").stat().st_size > 10_000

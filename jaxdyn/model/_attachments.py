@@ -6,8 +6,8 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from jaxdyn._types import Vec3
-from jaxdyn.model._builder import ModelBuilder
-from jaxdyn.model._descriptions import Closure
+from jaxdyn.model.assembly import ModelBuilder
+from jaxdyn.model.structure import Closure
 
 #: link that takes an attachment, and the origin of its frame in the axes and frame of the former link, m
 Target = tuple[str, Vec3]
