@@ -1,9 +1,10 @@
 """Reference problems of flexible beams, as functions of the number of sublinks.
 
-Sources: S. P. Timoshenko and J. M. Gere, "Theory of Elastic Stability" (elastica); K. J. Bathe and S. Bolourchi, Int.
-J. Numer. Methods Eng. 14 (1979) 961-986 (bend of 45 degrees); A. D. Wright et al., J. Appl. Mech. 49 (1982) 197-202
-(rotating cantilever); J. C. Simo and L. Vu-Quoc, Comput. Methods Appl. Mech. Eng. 66 (1988) 125-161 (spin-up);
-T. R. Kane, R. R. Ryan and A. K. Banerjee, J. Guid. Control Dyn. 10 (1987) 139-151 (spin-up).
+Sources: K. E. Bisshopp and D. C. Drucker, Quarterly of Applied Mathematics 3 (1945) 272-275 (elastica); K. J. Bathe and
+S. Bolourchi, International Journal for Numerical Methods in Engineering 14 (1979) 961-986 (bend of 45 degrees);
+A. D. Wright et al., J. Appl. Mech. 49 (1982) 197-202 (rotating cantilever); J. C. Simo and L. Vu-Quoc, Comput. Methods
+Appl. Mech. Eng. 66 (1988) 125-161 (spin-up); T. R. Kane, R. R. Ryan and A. K. Banerjee, J. Guid. Control Dyn. 10 (1987)
+139-151 (spin-up).
 """
 
 from typing import Any
