@@ -27,6 +27,7 @@ from jaxdyn._errors import FileFormatError as FileFormatError
 from jaxdyn._errors import JaxdynError as JaxdynError
 from jaxdyn._errors import ModelError as ModelError
 from jaxdyn._errors import ShapeError as ShapeError
+from jaxdyn.dynamics import Equilibrium as Equilibrium
 from jaxdyn.dynamics import ForwardDynamicsDerivatives as ForwardDynamicsDerivatives
 from jaxdyn.dynamics import InverseDynamicsDerivatives as InverseDynamicsDerivatives
 from jaxdyn.dynamics import JointReactions as JointReactions
@@ -53,6 +54,7 @@ from jaxdyn.dynamics import passive_forces as passive_forces
 from jaxdyn.dynamics import potential_energy as potential_energy
 from jaxdyn.dynamics import rnea as rnea
 from jaxdyn.dynamics import rnea_derivatives as rnea_derivatives
+from jaxdyn.dynamics import static_equilibrium as static_equilibrium
 from jaxdyn.dynamics import stiffness_matrix as stiffness_matrix
 from jaxdyn.dynamics import task_space_dynamics as task_space_dynamics
 from jaxdyn.dynamics import work as work

@@ -16,6 +16,7 @@ from jaxdyn._numerics._decompositions import symmetric_eigen as symmetric_eigen
 from jaxdyn._numerics._dense_derivatives import dense_derivatives as dense_derivatives
 from jaxdyn._numerics._dense_derivatives import moving_arrays as moving_arrays
 from jaxdyn._numerics._lanes import kernel as kernel
+from jaxdyn._numerics._safe import cubic_sinc as cubic_sinc
 from jaxdyn._numerics._safe import safe_norm as safe_norm
 from jaxdyn._numerics._safe import sinc as sinc
 from jaxdyn._numerics._safe import smooth_sign as smooth_sign

@@ -39,6 +39,18 @@ def sinc(x2):
     )
 
 
+def cubic_sinc(x2):
+    """`(x - sin(x))/x^3` as a function of `x^2`, smooth at zero."""
+
+    def series(y):
+        value = jnp.ones_like(y)
+        for k in reversed(range(2, 9)):  # (2 k)(2 k + 1) in the quotients of the terms
+            value = 1 - y / (2 * k * (2 * k + 1)) * value
+        return value / 6
+
+    return _select_series(x2, 0.5, series, lambda x: (x - jnp.sin(x)) / x**3)
+
+
 def tanhc(x2):
     """`tanh(x)/x` as a function of `x^2`, smooth at zero."""
     coefficients = (1 / 3, 2 / 15, 17 / 315, 62 / 2835, 1382 / 155925, 21844 / 6081075, 929569 / 638512875)

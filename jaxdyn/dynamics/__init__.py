@@ -31,6 +31,8 @@ from jaxdyn.dynamics._rnea import gravity_forces as gravity_forces
 from jaxdyn.dynamics._rnea import rnea as rnea
 from jaxdyn.dynamics._rnea_derivatives import InverseDynamicsDerivatives as InverseDynamicsDerivatives
 from jaxdyn.dynamics._rnea_derivatives import rnea_derivatives as rnea_derivatives
+from jaxdyn.dynamics._static_equilibrium import Equilibrium as Equilibrium
+from jaxdyn.dynamics._static_equilibrium import static_equilibrium as static_equilibrium
 from jaxdyn.dynamics._subtree_sums import equations_of_motion as equations_of_motion
 from jaxdyn.dynamics._task_space import TaskSpaceDynamics as TaskSpaceDynamics
 from jaxdyn.dynamics._task_space import task_space_dynamics as task_space_dynamics

@@ -33,6 +33,7 @@ from jaxdyn.formulations._momentum_equation import MomentumEquation as MomentumE
 from jaxdyn.formulations._momentum_equation import ThreePointGradient as ThreePointGradient
 from jaxdyn.formulations._momentum_equation import TwoPointGradient as TwoPointGradient
 from jaxdyn.formulations._momentum_equation import momentum_rates as momentum_rates
+from jaxdyn.formulations._neglected_deformation import NeglectedDeformation as NeglectedDeformation
 from jaxdyn.formulations._newton_euler_reactions import LinearForms as LinearForms
 from jaxdyn.formulations._newton_euler_reactions import NewtonEulerReactions as NewtonEulerReactions
 from jaxdyn.formulations._newton_euler_reactions import Reactions as Reactions

@@ -1,5 +1,6 @@
 """The joint contract (`AbstractJoint`) and the built-in joints, one file each."""
 
+from jaxdyn.joints._bushing import Bushing as Bushing
 from jaxdyn.joints._custom import Custom as Custom
 from jaxdyn.joints._cylindrical import Cylindrical as Cylindrical
 from jaxdyn.joints._fixed import Fixed as Fixed

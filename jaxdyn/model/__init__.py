@@ -1,5 +1,6 @@
 """Robots as pytrees (`Model`), their assembly by name or from textbook descriptions, and edits."""
 
+from jaxdyn.model._attachments import move_attachments as move_attachments
 from jaxdyn.model._change_base import change_base as change_base
 from jaxdyn.model._edits import attach as attach
 from jaxdyn.model._edits import lock_joints as lock_joints

@@ -32,6 +32,8 @@ JOINTS = {
     "spherical": jj.Spherical(),
     "spherical zyx": jj.SphericalZYX(),
     "free": jj.Free(),
+    "bushing": jj.Bushing(),
+    "flexure": jj.Bushing((2, 0)),
     "custom": jj.Custom({"axis": jnp.array(AXIS), "rise": jnp.array(0.7)}, slider, 2),
 }
 MOVING = [name for name in JOINTS if name != "fixed"]
@@ -46,7 +48,7 @@ def tiers(default, slow):
 
 
 #: one joint of each kind of arithmetic is slow, the others are exhaustive, because compilation takes most of the time
-SOME_SLOW = pytest.mark.slow("revolute", "helical", "planar", "spherical zyx", "free", "custom")
+SOME_SLOW = pytest.mark.slow("revolute", "helical", "planar", "spherical zyx", "free", "bushing", "custom")
 
 
 @ft.cache

@@ -13,8 +13,9 @@ from jaxdyn.model import Model
 class AbstractActuator(eqx.Module):
     """Contract of an actuator: a part with inputs, such as voltages, whose moving inertia belongs to the robot.
 
-    A `System` moves the model that `mount` returns, so that inertias follow the leaves of the actuator. With the
-    mounted model, the inputs u and the state x of the actuator,
+    A `System` moves the model that `mount` returns, so that inertias follow the leaves of the actuator. Other numbers
+    of the model may follow in the same way, as those of flexible links do. With the mounted model, the inputs u and
+    the state x of the actuator,
 
         M(q) a + h(q, v) = act(t, q, v, a, x, u).effort + ...,    xdot = act(t, q, v, a, x, u).rate
 

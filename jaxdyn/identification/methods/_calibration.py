@@ -75,7 +75,7 @@ def _pose_residual(names: tuple[str, ...], has_rotation: tuple[bool, ...]) -> Ca
         (q, *measured), length = sample
         rows, at = [], 0
         for name, with_rotation in zip(names, has_rotation, strict=True):
-            pose = frame_pose(system.model, q, name)
+            pose = frame_pose(system.mounted_model, q, name)
             rows.append(measured[at] - pose.translation)
             at += 1
             if with_rotation:
