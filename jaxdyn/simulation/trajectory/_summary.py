@@ -57,8 +57,9 @@ def _joints_at_limits(trajectory, chosen: np.ndarray | np.bool) -> str:
     """Names, values and limits of the coordinates at a limit at the last event of the first chosen sample."""
     sample = trajectory if trajectory.q.ndim < 3 else trajectory[tuple(np.argwhere(chosen)[0])]
     model, events = sample.system.model, sample.events
-    happened = events is not None and int(events.count) > 0
-    q = np.asarray(events.q)[int(events.count) - 1] if happened else np.asarray(sample.q)[0]
+    q = np.asarray(sample.q)[0]
+    if events is not None and int(events.count):
+        q = np.asarray(events.q)[int(events.count) - 1]
     found = []
     for side, limit in (("lower", np.asarray(model.limits.lower)), ("upper", np.asarray(model.limits.upper))):
         near = np.isfinite(limit) & (np.abs(q - limit) < 1e-3 * (1 + np.abs(limit)))
