@@ -29,6 +29,7 @@ LAYERS = (
     {"dynamics", "formulations"},
     {"actuators", "flexible", "constraints", "contact", "control", "paths"},
     {"simulation"},
+    {"loads"},
     {"identification", "trajopt", "design"},
     {"distributed", "viz", "cli"},
 )

@@ -1,0 +1,70 @@
+"""The beams of the links: checks of the argument `beams`, and rows of results."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxdyn._errors import ArgumentError, check_instance, describe, format_names
+from jaxdyn._types import Scalar
+from jaxdyn.beams import AbstractSection, Beam
+from jaxdyn.model import Model
+
+#: beams by the name of the link; several beams of a link follow each other from its joint outwards
+Beams = Mapping[str, Beam | Sequence[Beam]]
+
+_REMEDY = 'give beams by the names of their links, {"forearm": Beam(...)}'
+
+
+class LinkBeams(NamedTuple):
+    """The beams of one link in order, from its joint outwards."""
+
+    name: str
+    link: int
+    beams: tuple[Beam, ...]
+
+
+def link_beams(model: Model, beams: Any) -> tuple[LinkBeams, ...]:
+    """The beams of each link in the order of the links, since transformations of JAX sort the keys of mappings.
+
+    Raises for unknown links and for other objects than beams.
+    """
+    rows = [LinkBeams(name, model.link_index(name), row) for name, row in _by_link(beams)]
+    return tuple(sorted(rows, key=lambda x: x.link))
+
+
+def list_beams(beams: Any, links: tuple[str, ...]) -> tuple[Beam, ...]:
+    """The beams of the rows of a result, whose links are `links`; raises if there are others."""
+    rows = dict(_by_link(beams))
+    found = tuple(beam for name in dict.fromkeys(links) for beam in rows.get(name, ()))
+    if sorted(rows) != sorted(set(links)) or len(found) != len(links):
+        raise ArgumentError(
+            f"there are {sum(map(len, rows.values()))} beams on the links {format_names(rows)}, and the loads are "
+            f"those of {len(links)} beams on {format_names(dict.fromkeys(links))}; give the beams of the loads"
+        )
+    return found
+
+
+def _by_link(beams: Any) -> list[tuple[str, tuple[Beam, ...]]]:
+    if not isinstance(beams, Mapping) or not beams:
+        given = "empty" if isinstance(beams, Mapping) else describe(beams)
+        raise ArgumentError(f"beams is {given}, expected a mapping with at least one entry; {_REMEDY}")
+    rows = []
+    for name, row in beams.items():
+        row = (row,) if isinstance(row, Beam) else tuple(row) if isinstance(row, Sequence) else row
+        if row == ():
+            raise ArgumentError(f"the link {name!r} has an empty sequence of beams, expected at least one; remove it")
+        for beam in row if isinstance(row, tuple) else (row,):
+            check_instance(f"beams[{name!r}]", beam, Beam, _REMEDY)
+        rows.append((name, row))
+    return rows
+
+
+def at_sections(f: Callable[[Beam, AbstractSection, Scalar], Any], beams: Any, loads: Any) -> Any:
+    """`f(beam, section, s)` at all sections of a result, as arrays `(beams, sections)`."""
+    rows = [
+        jax.vmap(lambda s, beam=beam: f(beam, beam.section_at(s), s))(loads.s[k])
+        for k, beam in enumerate(list_beams(beams, loads.links))
+    ]
+    return jax.tree.map(lambda *xs: jnp.stack(xs), *rows)
