@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxdyn._errors import ArgumentError, check_instance, describe, format_names
-from jaxdyn._types import Scalar
-from jaxdyn.beams import AbstractSection, Beam
+from jaxdyn.beams import Beam
 from jaxdyn.model import Model
 
 #: beams by the name of the link; several beams of a link follow each other from its joint outwards
@@ -61,10 +60,17 @@ def _by_link(beams: Any) -> list[tuple[str, tuple[Beam, ...]]]:
     return rows
 
 
-def at_sections(f: Callable[[Beam, AbstractSection, Scalar], Any], beams: Any, loads: Any) -> Any:
-    """`f(beam, section, s)` at all sections of a result, as arrays `(beams, sections)`."""
-    rows = [
-        jax.vmap(lambda s, beam=beam: f(beam, beam.section_at(s), s))(loads.s[k])
-        for k, beam in enumerate(list_beams(beams, loads.links))
-    ]
-    return jax.tree.map(lambda *xs: jnp.stack(xs), *rows)
+def at_sections(f: Callable[..., Any], beams: Any, loads: Any, *arrays: jax.Array) -> jax.Array:
+    """`f(beam, section, s, *rows)` at all sections of a result, with the axes `(*batch, beams, sections, ...)`.
+
+    The rows are those of the arrays, `(*batch, beams, sections, ...)`.
+    """
+    batch, axes = loads.s.shape[:-2], loads.s.ndim
+
+    def on(k: int, beam: Beam) -> jax.Array:
+        s, *rows = (x[(..., k, slice(None), *[slice(None)] * (x.ndim - axes))] for x in (loads.s, *arrays))
+        flat = [x.reshape(-1, *x.shape[axes - 1 :]) for x in (s, *rows)]
+        values = jax.vmap(lambda s, *xs: f(beam, beam.section_at(s), s, *xs))(*flat)
+        return values.reshape(*batch, -1, *values.shape[1:])
+
+    return jnp.stack([on(k, beam) for k, beam in enumerate(list_beams(beams, loads.links))], axes - 2)

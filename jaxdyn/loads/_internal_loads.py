@@ -1,5 +1,7 @@
 """Internal forces and moments of links, for one state and along a trajectory."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,14 +20,15 @@ class InternalLoads(eqx.Module):
     """Internal forces and moments at sections of beams, one row for each beam.
 
     They are the force and the moment that the outer part of the link exerts on the section, in axes of the beam: x
-    along the beam, y and z along the principal axes of the section. Tension is positive. Along a trajectory, forces and
-    moments have a leading axis of times.
+    along the beam, y and z along the principal axes of the section. Tension is positive. Along a trajectory, all
+    arrays have a leading axis of times.
     """
 
     #: link of each beam
     links: tuple[str, ...] = eqx.field(static=True)
-    #: distance of the sections from the start of the beam, m; attached masses and joints have a section on either side
-    s: Float[Array, "beams sections"]
+    #: distance of the sections from the start of the beam, m; there is a section on either side of attached points,
+    #: some of which slide along the beam (prismatic joints)
+    s: Float[Array, "*batch beams sections"]
     #: N, V_y, V_z, N
     force: Float[Array, "*batch beams sections 3"]
     #: T, M_y, M_z, N m
@@ -106,8 +109,7 @@ def internal_loads(
     check_sections(sections)
     state = robot_forces(model, q, v, a, external)
     rows = [_loads_of_beam(x, k, sections) for x in attach_beams(state, beams) for k in range(len(x.beams))]
-    length = max(s.size for s, _ in rows)
-    s, loads = (jnp.stack(x) for x in zip(*(_extend(*row, length) for row in rows), strict=True))
+    s, loads = (join_rows(x) for x in zip(*rows, strict=True))
     names = tuple(x.name for x in link_beams(model, beams) for _ in x.beams)
     return InternalLoads(names, s, loads[..., :3], loads[..., 3:])
 
@@ -127,17 +129,17 @@ def _loads_of_beam(link: LinkSections, number: int, count: int):
     return s, jax.vmap(lambda s, side: link.outer_wrench(number, s, side))(s, is_inner)
 
 
-def _extend(s, loads, length: int):
-    """Repeats the last section, so that all beams have the same number of sections."""
-    rows = jnp.minimum(jnp.arange(length), s.size - 1)
-    return s[rows], loads[rows]
+def join_rows(rows: Sequence[Array]) -> Array:
+    """Stacks the values at the sections of all beams; the last section is repeated where a beam has fewer sections."""
+    length = max(len(x) for x in rows)
+    return jnp.stack([x[jnp.minimum(jnp.arange(length), len(x) - 1)] for x in rows])
 
 
 @eqx.filter_jit
 def internal_loads_along(trajectory: Trajectory, beams: Beams, *, sections: int = 21) -> InternalLoads:
     """Internal forces and moments of links along a trajectory, under all its efforts and wrenches.
 
-    Constraint and contact forces are included. Forces and moments of the result have the leading axis `times`.
+    Constraint and contact forces are included. Arrays of the result have the leading axis `times`.
 
     Arguments: `beams` and `sections` as for `internal_loads`. Raises `ShapeError` for a batch of trajectories
     (`jax.vmap`, or select one).
@@ -150,13 +152,12 @@ def internal_loads_along(trajectory: Trajectory, beams: Beams, *, sections: int 
 
     run = jd.simulate(jd.robots.pendulum(), jnp.array([0.4]), jnp.zeros(1), jnp.linspace(0.0, 0.5, 6))
     loads = internal_loads_along(run, {"rod": Beam(Round(0.01), Material.steel(), 0.2)}, sections=5)
-    assert loads.force.shape == (6, *loads.s.shape, 3)
+    assert loads.force.shape == (*loads.s.shape, 3) and len(loads.s) == 6
     ```
     """
     check_single(trajectory)
     at = lambda *state: internal_loads(trajectory.system.mounted_model, beams, *state, sections=sections)
-    loads = jax.vmap(at)(trajectory.q, trajectory.v, trajectory.acceleration, trajectory.external)
-    return eqx.tree_at(lambda x: x.s, loads, loads.s[0])
+    return jax.vmap(at)(trajectory.q, trajectory.v, trajectory.acceleration, trajectory.external)
 
 
 def check_single(trajectory: Trajectory):

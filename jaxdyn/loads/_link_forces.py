@@ -46,6 +46,11 @@ class LinkForces(eqx.Module):
     #: external wrench, which acts at the end of the beams
     external: Vec6
 
+    def with_points(self, points: Float[Array, "more 3"]) -> "LinkForces":
+        """The same forces with further attached points, where nothing acts."""
+        wrenches = jnp.concatenate([self.wrenches, jnp.zeros((len(points), 6), self.wrenches.dtype)])
+        return LinkForces(self.motion, jnp.concatenate([self.points, points]), wrenches, self.external)
+
     def inertial_wrench(self, mass: Moments) -> Vec6:
         """Minus the rate of momentum of a part of the link, and its weight."""
         return -_momentum_rate(self.motion, mass)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxdyn.beams import Beam, Material, Rectangle, Round, Tube
 from jaxdyn.dynamics import joint_reactions
 from jaxdyn.joints import Fixed, Prismatic, Revolute
-from jaxdyn.loads import internal_loads
+from jaxdyn.loads import deflections, internal_loads
 from jaxdyn.model import Model, ModelBuilder
 from jaxdyn.spatial import Inertia, Pose, box, rpy_to_matrix
 
@@ -30,6 +30,12 @@ def hinge(beams: dict[str, Beam]) -> Model:
     """One link with the inertia of its beam on a hinge about y."""
     ((name, beam),) = beams.items()
     return ModelBuilder().add_link(name, "world", Revolute((0.0, 1.0, 0.0)), beam.inertia()).build()
+
+
+def cantilever(beam: Beam) -> Model:
+    """A beam along x that is clamped to the world, with its tip as a frame."""
+    builder = ModelBuilder().add_link("arm", "world", Fixed(), beam.inertia())
+    return builder.add_frame("tip", "arm", translation=(beam.length, 0.0, 0.0)).build()
 
 
 @functools.cache
@@ -63,6 +69,12 @@ def states(model: Model, count: int, seed: int = 0):
 def loads_at(model, beams, q, v, a, external=None, sections=9):
     """`internal_loads`, compiled once for each robot."""
     return internal_loads(model, beams, q, v, a, external, sections=sections)
+
+
+@functools.partial(jax.jit, static_argnames=("sections", "has_shear"))
+def deflections_at(model, beams, q, v, a, external=None, sections=9, has_shear=False):
+    """`deflections`, compiled once for each robot."""
+    return deflections(model, beams, q, v, a, external, sections=sections, has_shear=has_shear)
 
 
 reactions_at = jax.jit(joint_reactions)
