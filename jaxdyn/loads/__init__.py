@@ -9,3 +9,5 @@ from jaxdyn.loads._internal_loads import internal_loads_along as internal_loads_
 from jaxdyn.loads._stresses import Stresses as Stresses
 from jaxdyn.loads._stresses import buckling_utilisation as buckling_utilisation
 from jaxdyn.loads._stresses import stresses as stresses
+from jaxdyn.loads._worst_case import WorstCase as WorstCase
+from jaxdyn.loads._worst_case import worst_case as worst_case

@@ -1,12 +1,14 @@
 """The beams of the links: checks of the argument `beams`, and rows of results."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from jaxdyn._errors import ArgumentError, check_instance, describe, format_names
+from jaxdyn._types import Array, Int
 from jaxdyn.beams import Beam
 from jaxdyn.model import Model
 
@@ -16,21 +18,45 @@ Beams = Mapping[str, Beam | Sequence[Beam]]
 _REMEDY = 'give beams by the names of their links, {"forearm": Beam(...)}'
 
 
-class LinkBeams(NamedTuple):
-    """The beams of one link in order, from its joint outwards."""
+class LinkBeams(eqx.Module):
+    """The beams of one link in order, from its joint outwards, and the rows of what is attached to the link."""
 
-    name: str
-    link: int
     beams: tuple[Beam, ...]
+    link: Int[Array, ""]
+    children: Int[Array, " children"]
+    frames: Int[Array, " frames"]
 
 
-def link_beams(model: Model, beams: Any) -> tuple[LinkBeams, ...]:
+def link_beams(model: Model, beams: Any) -> dict[str, LinkBeams]:
     """The beams of each link in the order of the links, since transformations of JAX sort the keys of mappings.
 
     Raises for unknown links and for other objects than beams.
     """
-    rows = [LinkBeams(name, model.link_index(name), row) for name, row in _by_link(beams)]
-    return tuple(sorted(rows, key=lambda x: x.link))
+    t = model.topology
+    rows = sorted((model.link_index(name), name, row) for name, row in _by_link(beams))
+    rows_of = lambda parents, link: jnp.asarray([k for k, parent in enumerate(parents) if parent == link], int)
+    return {
+        name: LinkBeams(row, jnp.asarray(link), rows_of(t.parents, link), rows_of(t.frame_links, link))
+        for link, name, row in rows
+    }
+
+
+def row_names(links: dict[str, LinkBeams]) -> tuple[str, ...]:
+    """The link of each beam."""
+    return tuple(name for name, link in links.items() for _ in link.beams)
+
+
+def map_links(f: Callable[[LinkBeams], Any], links: dict[str, LinkBeams]) -> list[Any]:
+    """`f` of each link. Links of equal structure are stacked and evaluated once, which shortens programs."""
+    items = list(links.values())
+    keys = [(jax.tree.structure(x), *(leaf.shape for leaf in jax.tree.leaves(x))) for x in items]
+    results: dict[int, Any] = {}
+    for key in dict.fromkeys(keys):
+        places = [k for k, other in enumerate(keys) if other == key]
+        stacked = jax.tree.map(lambda *xs: jnp.stack(xs), *(items[k] for k in places))
+        values = jax.vmap(f)(stacked)
+        results.update({k: jax.tree.map(lambda x, i=i: x[i], values) for i, k in enumerate(places)})
+    return [results[k] for k in range(len(items))]
 
 
 def list_beams(beams: Any, links: tuple[str, ...]) -> tuple[Beam, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxdyn._errors import ModelError, format_names
 from jaxdyn._types import Array, Float, Scalar, Vec6
-from jaxdyn.loads._beams import Beams, LinkBeams, link_beams
+from jaxdyn.loads._beams import Beams, LinkBeams, link_beams, map_links, row_names
 from jaxdyn.loads._internal_loads import check_sections, check_single, join_rows
 from jaxdyn.loads._link_forces import RobotForces, robot_forces
 from jaxdyn.loads._sections import LinkSections, attach, axis_point, total_moments
@@ -56,6 +56,7 @@ class Deflections(eqx.Module):
         return self.names.index(name)
 
 
+@eqx.filter_jit
 def deflections(
     model: Model,
     beams: Beams,
@@ -98,24 +99,22 @@ def deflections(
     ```
     """
     check_sections(sections)
-    state = robot_forces(model, q, v, a, external)
-    bent = {x.link: _deform_link(state, x, sections, has_shear) for x in link_beams(model, beams)}
+    state, links = robot_forces(model, q, v, a, external), link_beams(model, beams)
+    bent = map_links(lambda link: _deform_link(state, link, sections, has_shear), links)
     own = jnp.zeros_like(state.external)
-    for x in bent.values():
-        own = own.at[np.array(x.children, int)].set(x.of_children)
+    for link, x in zip(links.values(), bent, strict=True):
+        own = own.at[link.children].set(x.of_children)
     carried = jnp.asarray(ancestor_mask(model.topology.parents).T, own.dtype) @ own
-    names = tuple(x.name for x in link_beams(model, beams) for _ in x.beams)
-    rows = [_place_sections(x, carried[link]) for link, x in bent.items()]
+    rows = [_place_sections(x, carried[link.link]) for link, x in zip(links.values(), bent, strict=True)]
     s, points, turn, shift = (join_rows([y for x in xs for y in x]) for xs in zip(*rows, strict=True))
-    rotation, translation = _displace_frames(state, bent, carried)
-    return Deflections(names, model.link_names + model.frame_names, s, points, turn, shift, rotation, translation)
+    rotation, translation = _displace_frames(state, links, bent, carried)
+    names = model.link_names + model.frame_names
+    return Deflections(row_names(links), names, s, points, turn, shift, rotation, translation)
 
 
 class _BentLink(eqx.Module):
     """Deformation of one link relative to its joint, as twists (rotation, displacement of the world's origin)."""
 
-    children: tuple[int, ...] = eqx.field(static=True)
-    frames: tuple[int, ...] = eqx.field(static=True)
     s: list[Float[Array, " sections"]]
     points: list[Float[Array, "sections 3"]]
     of_sections: list[Float[Array, "sections 6"]]
@@ -124,28 +123,21 @@ class _BentLink(eqx.Module):
 
 
 def _deform_link(state: RobotForces, link: LinkBeams, count: int, has_shear: bool) -> _BentLink:
-    t = state.model.topology
-    children = tuple(k for k, parent in enumerate(t.parents) if parent == link.link)
-    frames = tuple(k for k, owner in enumerate(t.frame_links) if owner == link.link)
-    origins = state.model.frames.translation[np.array(frames, int)]
-    forces = state.of(link.link, total_moments(link.beams)).with_points(origins)
-    sections = attach(link.beams, forces)
+    forces = state.of(link.link, link.children, total_moments(link.beams))
+    sections = attach(link.beams, forces.with_points(state.model.frames.translation[link.frames]))
     s = [sections.stations(k, count)[0] for k in range(len(link.beams))]
     twists = _deformation(sections, s, has_shear)
     attached = _at_points(sections, s, twists)
-    twists, attached = [x - attached[0] for x in twists], attached - attached[0]
-    rotation, translation = state.motions.rotation[link.link], state.motions.translation[link.link]
-    points = [translation + jax.vmap(lambda x, b=b: axis_point(b, x))(x) @ rotation.T
-              for b, x in zip(link.beams, s, strict=True)]  # fmt: skip
-    move = lambda x: _to_world(rotation, translation, x)
+    rotation, translation = forces.motion.rotation, forces.motion.translation
+    axes = [jax.vmap(lambda x, beam=beam: axis_point(beam, x))(x) for beam, x in zip(link.beams, s, strict=True)]
+    to_world = lambda x: _to_world(rotation, translation, x - attached[0])
+    children = 1 + link.children.size
     return _BentLink(
-        children,
-        frames,
         s,
-        points,
-        [move(x) for x in twists],
-        move(attached[1 : 1 + len(children)]),
-        move(attached[attached.shape[0] - len(frames) :]),
+        [translation + x @ rotation.T for x in axes],
+        [to_world(x) for x in twists],
+        to_world(attached[1:children]),
+        to_world(attached[children + 1 :]),
     )
 
 
@@ -200,12 +192,12 @@ def _place_sections(x: _BentLink, carried: Vec6):
     return x.s, x.points, [turn for turn, _ in moved], [shift for _, shift in moved]
 
 
-def _displace_frames(state: RobotForces, bent: dict[int, _BentLink], carried):
+def _displace_frames(state: RobotForces, links: dict[str, LinkBeams], bent: list[_BentLink], carried):
     """Rotation vectors and displacements of all links, then of all frames."""
     owners = np.array(state.model.topology.frame_links, int)
     m, frames = state.motions, carried[owners]
-    for x in bent.values():
-        frames = frames.at[np.array(x.frames, int)].add(x.of_frames)
+    for link, x in zip(links.values(), bent, strict=True):
+        frames = frames.at[link.frames].add(x.of_frames)
     places = m.translation[owners] + jnp.einsum("fij,fj->fi", m.rotation[owners], state.model.frames.translation)
     rows = [_shift_points(carried, m.translation), _shift_points(frames, places)]
     return tuple(jnp.concatenate(x) for x in zip(*rows, strict=True))

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jaxdyn._errors import ShapeError, check_count
 from jaxdyn._numerics import safe_norm
 from jaxdyn._types import Array, Float
-from jaxdyn.loads._beams import Beams, link_beams
+from jaxdyn.loads._beams import Beams, LinkBeams, link_beams, map_links, row_names
 from jaxdyn.loads._link_forces import RobotForces, robot_forces
-from jaxdyn.loads._sections import LinkSections, attach, total_moments
+from jaxdyn.loads._sections import attach, total_moments
 from jaxdyn.model import Model
 from jaxdyn.simulation import Trajectory
 
@@ -55,6 +55,7 @@ class InternalLoads(eqx.Module):
         return safe_norm(self.moment[..., 1:], axis=-1)
 
 
+@eqx.filter_jit
 def internal_loads(
     model: Model,
     beams: Beams,
@@ -108,15 +109,10 @@ def internal_loads(
     """
     check_sections(sections)
     state = robot_forces(model, q, v, a, external)
-    rows = [_loads_of_beam(x, k, sections) for x in attach_beams(state, beams) for k in range(len(x.beams))]
-    s, loads = (join_rows(x) for x in zip(*rows, strict=True))
-    names = tuple(x.name for x in link_beams(model, beams) for _ in x.beams)
-    return InternalLoads(names, s, loads[..., :3], loads[..., 3:])
-
-
-def attach_beams(state: RobotForces, beams: Beams) -> list[LinkSections]:
-    """The sections of all links with beams."""
-    return [attach(x.beams, state.of(x.link, total_moments(x.beams))) for x in link_beams(state.model, beams)]
+    links = link_beams(model, beams)
+    rows = map_links(lambda link: _loads_of_link(state, link, sections), links)
+    s, loads = (join_rows(x) for x in zip(*(beam for link in rows for beam in link), strict=True))
+    return InternalLoads(row_names(links), s, loads[..., :3], loads[..., 3:])
 
 
 def check_sections(sections: int):
@@ -124,9 +120,14 @@ def check_sections(sections: int):
     check_count("sections", sections, 2)
 
 
-def _loads_of_beam(link: LinkSections, number: int, count: int):
-    s, is_inner = link.stations(number, count)
-    return s, jax.vmap(lambda s, side: link.outer_wrench(number, s, side))(s, is_inner)
+def _loads_of_link(state: RobotForces, link: LinkBeams, count: int) -> list[tuple[Array, Array]]:
+    """Positions of the sections of each beam, and (force, moment) there."""
+    forces = state.of(link.link, link.children, total_moments(link.beams))
+    sections, rows = attach(link.beams, forces), []
+    for k in range(len(link.beams)):
+        s, is_inner = sections.stations(k, count)
+        rows.append((s, jax.vmap(lambda s, side, k=k: sections.outer_wrench(k, s, side))(s, is_inner)))
+    return rows
 
 
 def join_rows(rows: Sequence[Array]) -> Array:

@@ -5,22 +5,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn._types import Array, Float, Mat3, Scalar, Vec3, Vec6
+from jaxdyn._types import Array, Float, Int, Mat3, Scalar, Vec3, Vec6
 from jaxdyn.dynamics import joint_reactions
-from jaxdyn.model import Model
+from jaxdyn.model import Links, Model
 from jaxdyn.recursion import body_states, check_state, check_wrenches, expand_to_links, link_poses
 from jaxdyn.spatial import Inertia, steiner
 
 
 class LinkMotions(eqx.Module):
-    """Poses of all links in the world, and their motion relative to free fall in link axes."""
+    """Poses of links in the world, and their motion relative to free fall in link axes."""
 
-    rotation: Float[Array, "links 3 3"]
-    translation: Float[Array, "links 3"]
-    angular_velocity: Float[Array, "links 3"]
-    angular_acceleration: Float[Array, "links 3"]
+    rotation: Float[Array, "*links 3 3"]
+    translation: Float[Array, "*links 3"]
+    angular_velocity: Float[Array, "*links 3"]
+    angular_acceleration: Float[Array, "*links 3"]
     #: of the origin of the link, minus gravity
-    acceleration: Float[Array, "links 3"]
+    acceleration: Float[Array, "*links 3"]
 
 
 class Moments(eqx.Module):
@@ -86,22 +86,20 @@ class RobotForces(eqx.Module):
     reactions: Float[Array, "links 6"]
     external: Float[Array, "links 6"]
 
-    def of(self, link: int, beams: Moments) -> LinkForces:
+    def of(self, link: Int[Array, ""], children: Int[Array, " children"], beams: Moments) -> LinkForces:
         """Forces on one link, whose mass beside its `beams` is a lump at its centre of mass."""
         own = jax.tree.map(lambda x: x[link], self.motions)
-        children = [k for k, parent in enumerate(self.model.topology.parents) if parent == link]
-        placed = [self._child_reaction(link, k) for k in children]
-        lump, centre = _remainder(self.model, link, beams)
-        points = [jnp.zeros_like(own.acceleration), *(p for p, _ in placed), centre]
-        wrenches = [self.reactions[link], *(w for _, w in placed), -_momentum_rate(own, lump)]
-        return LinkForces(own, jnp.stack(points), jnp.stack(wrenches), self.external[link])
+        origins, wrenches = jax.vmap(lambda child: self._child_reaction(own, child))(children)
+        lump, centre = _remainder(jax.tree.map(lambda x: x[link], self.model.links), beams)
+        points = jnp.concatenate([jnp.zeros_like(centre)[None], origins, centre[None]])
+        rows = [self.reactions[link][None], wrenches, -_momentum_rate(own, lump)[None]]
+        return LinkForces(own, points, jnp.concatenate(rows), self.external[link])
 
-    def _child_reaction(self, link: int, child: int) -> tuple[Vec3, Vec6]:
+    def _child_reaction(self, own: LinkMotions, child: Int[Array, ""]) -> tuple[Vec3, Vec6]:
         """Origin of a child link, and the wrench that it exerts on its parent, in axes of the parent."""
-        m = self.motions
-        back = m.rotation[link].T
-        point = back @ (m.translation[child] - m.translation[link])
-        turn = back @ m.rotation[child]
+        back = own.rotation.T
+        point = back @ (self.motions.translation[child] - own.translation)
+        turn = back @ self.motions.rotation[child]
         force = -turn @ self.reactions[child, 3:]
         moment = -turn @ self.reactions[child, :3] + jnp.cross(point, force)
         return point, jnp.concatenate([moment, force])
@@ -115,13 +113,12 @@ def robot_forces(model: Model, q, v, a, external=None) -> RobotForces:
     return RobotForces(model, link_motions(model, q, v, a), reactions, external)
 
 
-def _remainder(model: Model, link: int, beams: Moments) -> tuple[Moments, Vec3]:
+def _remainder(links: Links, beams: Moments) -> tuple[Moments, Vec3]:
     """The inertia of a link beside its beams, and its centre of mass.
 
     Where the masses agree up to rounding, the quotient of the first moment has neither value nor derivative; the centre
     of the link takes its place.
     """
-    links = jax.tree.map(lambda x: x[link], model.links)
     whole = Moments.of(Inertia(links.mass, links.com, (links.inertia + links.inertia.T) / 2))
     lump = jax.tree.map(lambda x, y: x - y, whole, beams)
     threshold = np.sqrt(np.finfo(lump.mass.dtype).eps) * (jnp.abs(whole.mass) + jnp.abs(beams.mass))

@@ -40,6 +40,7 @@ class Stresses(eqx.Module):
         return jnp.where(largest == 0, jnp.inf, 1 / jnp.where(largest == 0, 1, largest))
 
 
+@eqx.filter_jit
 def stresses(beams: Beams, loads: InternalLoads) -> Stresses:
     """Largest normal, shear and equivalent stresses at the sections of beams.
 
@@ -82,6 +83,7 @@ def _largest_stresses(beam: Beam, section: AbstractSection, s, force, moment) ->
     return jnp.stack([jnp.max(x) for x in (jnp.abs(normal), jnp.abs(shear), equivalent)])
 
 
+@eqx.filter_jit
 def buckling_utilisation(
     beams: Beams, loads: InternalLoads, *, length_factor: ArrayLike = 2.0
 ) -> Float[Array, "*batch beams"]:

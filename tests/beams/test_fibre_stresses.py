@@ -81,6 +81,7 @@ def test_torsion_of_rectangles(width, height):
     assert (fibres[:4] == 0).all()
 
 
+@pytest.mark.slow
 def test_shear_stress_of_a_square_in_torsion():
     """`tau = T / 0.208 a^3`, and derivatives with respect to both edges, which are equal by symmetry."""
     np.testing.assert_allclose(largest(Rectangle(0.02, 0.02), moment=(7.0, 0, 0))[1], 7 / (0.208 * 8e-6), rtol=1e-3)
@@ -113,6 +114,7 @@ def test_profiles_bound_the_stresses_of_a_rectangle():
         Profile(bar.properties()).fibre_stresses(*loads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", [TUBE, Round(0.01), Rectangle(0.02, 0.05)], ids=lambda x: type(x).__name__)
 def test_derivatives_are_finite_without_load(section):
     slopes = jax.jacfwd(lambda f, m: section.fibre_stresses(f, m), argnums=(0, 1))(ZERO, ZERO)

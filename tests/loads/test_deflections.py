@@ -44,6 +44,7 @@ def test_own_weight():
     np.testing.assert_allclose(x.rotation_vector("tip")[1], w * 0.8**3 / (6 * ei), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_torsion_stretch_and_shear():
     """`T l / G J_t`, `N l / E A`, `V l / k G A` beside bending, and both principal axes of a rectangle."""
     bar = Rectangle(0.02, 0.05)
@@ -57,6 +58,7 @@ def test_torsion_stretch_and_shear():
     np.testing.assert_allclose(shear[1:], np.array([30, 50]) * 0.8 / (k * 27e9 * p.area), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_taper():
     """A cone under a tip force: `d = 64 F l^3 / (3 pi E d_0^3 d_l)`, with diameters at clamp and tip (Roark)."""
     x = bend(Beam(Round(0.02), LIGHT, 0.8, Round(0.01)), (0.0, 0.0, 50.0))
@@ -102,6 +104,7 @@ def test_displacement_of_a_tool_by_castigliano():
     np.testing.assert_allclose(x.displacement("tool") @ turn, slopes[3:], rtol=tolerance)
 
 
+@pytest.mark.slow
 def test_links_and_frames_move_with_the_beams_that_carry_them():
     """A link and its origin move with the point of the parent to which it is attached; its frames with its own beam."""
     model, beams = spatial_arm()

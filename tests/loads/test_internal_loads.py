@@ -51,6 +51,7 @@ def test_tip_force_and_own_weight_of_a_cantilever():
     np.testing.assert_allclose(loads.moment[0, :, 1], -50.0 * (l - s) + w * (l - s) ** 2 / 2, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_sections_at_the_joints_transmit_the_reactions():
     """At the start of the beams the outer part is the whole link: (Q, M) is minus the wrench of the joint."""
     model, beams = spatial_arm()
@@ -68,6 +69,7 @@ def test_sections_at_the_joints_transmit_the_reactions():
         np.testing.assert_allclose(first @ x[0, -1], second @ x[1, 0], rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_steps():
     """A motor changes the loads by its wrench, at the point where it is attached; elsewhere they are continuous."""
     model, beams = spatial_arm()
@@ -124,6 +126,7 @@ def mujoco_interactions(model, q, v, a, external) -> np.ndarray:
     return np.stack(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["jaxdyn", "mujoco"])
 def test_welds_of_sublinks_transmit_the_internal_loads(engine):
     """The beams of two links, in motion under a wrench at the tip, against the reactions of their pieces' welds."""

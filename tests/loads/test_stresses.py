@@ -50,6 +50,7 @@ def test_buckling():
     np.testing.assert_allclose(ratio, [0.1 / weakest], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_beams_of_all_sections_and_of_many_states():
     """One call for several states equals the calls for each; utilisation is relative to each material."""
     model, beams = spatial_arm()
