@@ -10,7 +10,7 @@ from jaxdyn._types import Array, Float, Scalar, Vec6
 from jaxdyn.loads._beams import Beams, LinkBeams, link_beams, map_links, row_names
 from jaxdyn.loads._internal_loads import check_sections, check_single, join_rows
 from jaxdyn.loads._link_forces import RobotForces, robot_forces
-from jaxdyn.loads._sections import LinkSections, attach, axis_point, total_moments
+from jaxdyn.loads._sections import LinkSections, attach_forces, axis_point
 from jaxdyn.model import Model
 from jaxdyn.recursion import ancestor_mask
 from jaxdyn.simulation import Trajectory
@@ -27,7 +27,7 @@ class Deflections(eqx.Module):
 
     #: link of each beam
     links: tuple[str, ...] = eqx.field(static=True)
-    #: names of the links and frames that `rotation` and `translation` describe
+    #: names of all links and frames, which `origins`, `rotation` and `translation` describe
     names: tuple[str, ...] = eqx.field(static=True)
     #: distance of the sections from the start of the beam, m
     s: Float[Array, "*batch beams sections"]
@@ -37,6 +37,8 @@ class Deflections(eqx.Module):
     section_rotation: Float[Array, "*batch beams sections 3"]
     #: displacements of the sections, m
     section_translation: Float[Array, "*batch beams sections 3"]
+    #: origins of all links and frames of the rigid robot, m
+    origins: Float[Array, "*batch names 3"]
     #: rotation vectors of all links and frames, rad
     rotation: Float[Array, "*batch names 3"]
     #: displacements of the origins of all links and frames, m
@@ -107,9 +109,8 @@ def deflections(
     carried = jnp.asarray(ancestor_mask(model.topology.parents).T, own.dtype) @ own
     rows = [_place_sections(x, carried[link.link]) for link, x in zip(links.values(), bent, strict=True)]
     s, points, turn, shift = (join_rows([y for x in xs for y in x]) for xs in zip(*rows, strict=True))
-    rotation, translation = _displace_frames(state, links, bent, carried)
     names = model.link_names + model.frame_names
-    return Deflections(row_names(links), names, s, points, turn, shift, rotation, translation)
+    return Deflections(row_names(links), names, s, points, turn, shift, *_displace_frames(state, links, bent, carried))
 
 
 class _BentLink(eqx.Module):
@@ -123,12 +124,11 @@ class _BentLink(eqx.Module):
 
 
 def _deform_link(state: RobotForces, link: LinkBeams, count: int, has_shear: bool) -> _BentLink:
-    forces = state.of(link.link, link.children, total_moments(link.beams))
-    sections = attach(link.beams, forces.with_points(state.model.frames.translation[link.frames]))
+    sections = attach_forces(state, link)
     s = [sections.stations(k, count)[0] for k in range(len(link.beams))]
     twists = _deformation(sections, s, has_shear)
     attached = _at_points(sections, s, twists)
-    rotation, translation = forces.motion.rotation, forces.motion.translation
+    rotation, translation = sections.forces.motion.rotation, sections.forces.motion.translation
     axes = [jax.vmap(lambda x, beam=beam: axis_point(beam, x))(x) for beam, x in zip(link.beams, s, strict=True)]
     to_world = lambda x: _to_world(rotation, translation, x - attached[0])
     children = 1 + link.children.size
@@ -193,13 +193,13 @@ def _place_sections(x: _BentLink, carried: Vec6):
 
 
 def _displace_frames(state: RobotForces, links: dict[str, LinkBeams], bent: list[_BentLink], carried):
-    """Rotation vectors and displacements of all links, then of all frames."""
+    """Origins, rotation vectors and displacements of all links, then of all frames."""
     owners = np.array(state.model.topology.frame_links, int)
     m, frames = state.motions, carried[owners]
     for link, x in zip(links.values(), bent, strict=True):
         frames = frames.at[link.frames].add(x.of_frames)
     places = m.translation[owners] + jnp.einsum("fij,fj->fi", m.rotation[owners], state.model.frames.translation)
-    rows = [_shift_points(carried, m.translation), _shift_points(frames, places)]
+    rows = [(x, *_shift_points(twists, x)) for twists, x in ((carried, m.translation), (frames, places))]
     return tuple(jnp.concatenate(x) for x in zip(*rows, strict=True))
 
 

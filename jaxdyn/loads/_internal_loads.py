@@ -11,7 +11,7 @@ from jaxdyn._numerics import safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.loads._beams import Beams, LinkBeams, link_beams, map_links, row_names
 from jaxdyn.loads._link_forces import RobotForces, robot_forces
-from jaxdyn.loads._sections import attach, total_moments
+from jaxdyn.loads._sections import attach_forces
 from jaxdyn.model import Model
 from jaxdyn.simulation import Trajectory
 
@@ -26,8 +26,8 @@ class InternalLoads(eqx.Module):
 
     #: link of each beam
     links: tuple[str, ...] = eqx.field(static=True)
-    #: distance of the sections from the start of the beam, m; there is a section on either side of attached points,
-    #: some of which slide along the beam (prismatic joints)
+    #: distance of the sections from the start of the beam, m; there is a section on either side of the places of joints
+    #: and frames, some of which slide along the beam
     s: Float[Array, "*batch beams sections"]
     #: N, V_y, V_z, N
     force: Float[Array, "*batch beams sections 3"]
@@ -84,8 +84,8 @@ def internal_loads(
     * `beams`: for each link of interest, by its name, a `Beam` or a sequence of beams
     * `q`, `v`, `a`: configuration, velocity and acceleration, `(nq,)`, `(nv,)`, `(nv,)`
     * `external`: wrenches (moment, force) on the links, `(num_links, 6)`, in link axes about the link's origin, or None
-    * `sections`: number of sections at equal distances along each beam, at least 2; both sides of attached points are
-      added to them
+    * `sections`: number of sections at equal distances along each beam, at least 2; both sides of the places of joints,
+      frames and the lump are added to them
 
     Returns `InternalLoads`. Raises `ModelError` for an unknown link and `ArgumentError` for other objects than beams.
 
@@ -122,8 +122,7 @@ def check_sections(sections: int):
 
 def _loads_of_link(state: RobotForces, link: LinkBeams, count: int) -> list[tuple[Array, Array]]:
     """Positions of the sections of each beam, and (force, moment) there."""
-    forces = state.of(link.link, link.children, total_moments(link.beams))
-    sections, rows = attach(link.beams, forces), []
+    sections, rows = attach_forces(state, link), []
     for k in range(len(link.beams)):
         s, is_inner = sections.stations(k, count)
         rows.append((s, jax.vmap(lambda s, side, k=k: sections.outer_wrench(k, s, side))(s, is_inner)))

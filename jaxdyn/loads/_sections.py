@@ -3,10 +3,12 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxdyn._types import Array, Bool, Float, Int, Scalar, Vec3, Vec6
 from jaxdyn.beams import Beam
-from jaxdyn.loads._link_forces import LinkForces, Moments
+from jaxdyn.loads._beams import LinkBeams
+from jaxdyn.loads._link_forces import LinkForces, Moments, RobotForces
 
 
 class LinkSections(eqx.Module):
@@ -65,24 +67,23 @@ def axis_point(beam: Beam, s: Scalar) -> Vec3:
     return beam.placement.translation + s * beam.placement.rotation[:, 0]
 
 
-def attach(beams: tuple[Beam, ...], forces: LinkForces) -> LinkSections:
-    """Attaches each point to the nearest point of the beams."""
+def attach_forces(state: RobotForces, link: LinkBeams) -> LinkSections:
+    """Attaches joints, lump and frames of a link to the nearest points of its beams, in this order."""
+    mass = jax.tree.map(lambda *xs: sum(xs[1:], xs[0]), *(Moments.of(beam.inertia()) for beam in link.beams))
+    forces = state.of(link.link, link.children, mass).with_points(state.model.frames.translation[link.frames])
 
     def place(point):
-        s = jnp.stack([_nearest(beam, point) for beam in beams])
-        gaps = jnp.stack([point - axis_point(beam, s[k]) for k, beam in enumerate(beams)])
+        s = jnp.stack([_nearest(beam, point) for beam in link.beams])
+        gaps = jnp.stack([point - axis_point(beam, s[k]) for k, beam in enumerate(link.beams)])
         k = jnp.argmin(jnp.sum(gaps**2, 1))
         return k, s[k]
 
     number, s = jax.vmap(place)(forces.points)
-    return LinkSections(beams, forces, number, s)
+    return LinkSections(link.beams, forces, number, s)
 
 
 def _nearest(beam: Beam, point: Vec3) -> Scalar:
+    """Distance of the nearest point of the axis from the start, which is exact at both ends in spite of rounding."""
     along = (point - beam.placement.translation) @ beam.placement.rotation[:, 0]
-    return jnp.clip(along, 0, beam.length)
-
-
-def total_moments(beams: tuple[Beam, ...]) -> Moments:
-    """Moments of the mass of all beams of a link about its origin."""
-    return jax.tree.map(lambda *xs: sum(xs[1:], xs[0]), *(Moments.of(beam.inertia()) for beam in beams))
+    margin = np.sqrt(np.finfo(along.dtype).eps) * beam.length
+    return jnp.where(along < margin, 0, jnp.where(along > beam.length - margin, beam.length, along))
