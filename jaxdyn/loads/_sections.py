@@ -31,8 +31,9 @@ class LinkSections(eqx.Module):
         the beam always do, points at its start never.
         """
         beam = self.beams[number]
-        is_closed = (is_inner_side & (s > 0)) | (s >= beam.length)
-        is_beyond = (self.s > s) | (is_closed & (self.s >= s))
+        margin = _margin(beam)  # places agree up to rounding, which differs between the parts of a compiled program
+        is_closed = (is_inner_side & (s > margin)) | (s > beam.length - margin)
+        is_beyond = self.s > jnp.where(is_closed, s - margin, s + margin)
         is_outer = (self.beam > number) | ((self.beam == number) & is_beyond)
         wrench = jnp.where(is_outer[:, None], self.forces.wrenches, 0).sum(0) + self.forces.external
         wrench = wrench + self.forces.inertial_wrench(Moments.of(beam.inertia(s)))
@@ -85,5 +86,10 @@ def attach_forces(state: RobotForces, link: LinkBeams) -> LinkSections:
 def _nearest(beam: Beam, point: Vec3) -> Scalar:
     """Distance of the nearest point of the axis from the start, which is exact at both ends in spite of rounding."""
     along = (point - beam.placement.translation) @ beam.placement.rotation[:, 0]
-    margin = np.sqrt(np.finfo(along.dtype).eps) * beam.length
+    margin = _margin(beam)
     return jnp.where(along < margin, 0, jnp.where(along > beam.length - margin, beam.length, along))
+
+
+def _margin(beam: Beam) -> Scalar:
+    """Distance between places that are the same, m."""
+    return np.sqrt(np.finfo(beam.length.dtype).eps) * beam.length

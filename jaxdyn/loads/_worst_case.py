@@ -81,7 +81,8 @@ def worst_case(
             f"values of shape {values.shape}{given} were given for sections of shape {expected}; expected equal "
             "shapes, with one time for each row of a trajectory: worst_case(stress.von_mises, stress, trajectory.t)"
         )
-    place = jnp.unravel_index(jnp.argmax(values), values.shape)
-    row = place[0] if len(place) > 2 else jnp.zeros_like(place[0])
+    flat = jnp.argmax(values)
+    row, rest = jnp.divmod(flat, expected[-2] * expected[-1])
+    beam, section = jnp.divmod(rest, expected[-1])
     time = jnp.full((), jnp.nan, values.dtype) if times is None else times[row]
-    return WorstCase(values[place], time, rows.s[place], place[-2], place[-1], row, rows.links)
+    return WorstCase(values.ravel()[flat], time, rows.s.ravel()[flat], beam, section, row, rows.links)

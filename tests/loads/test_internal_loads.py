@@ -84,6 +84,34 @@ def test_steps():
     np.testing.assert_allclose(force[steps[0]] - force[steps[0] + 1], -wrench[motor, 3:] @ turn, rtol=1e-9)
 
 
+@pytest.mark.slow
+def test_a_beam_that_rests_on_its_middle():
+    """Both halves carry their own weight, `M = w x^2 / 2` at the distance x from the nearer end; a joint is a step."""
+    turn = Pose(np.eye(3), np.array([-0.4, 0.0, 0.0]))
+    beam = Beam(Tube(0.03, 0.026), ALUMINIUM, 0.8, placement=turn)
+    model = ModelBuilder().add_link("arm", "world", Revolute((0.0, 1.0, 0.0)), beam.inertia()).build()
+    zero = jnp.zeros(1)
+    loads = loads_at(model, {"arm": beam}, zero, zero, zero)
+    s, w = np.asarray(loads.s[0]), 9.81 * float(beam.inertia().mass) / 0.8
+    np.testing.assert_allclose(loads.moment[0, :, 1], w * np.minimum(s, 0.8 - s) ** 2 / 2, atol=1e-12)
+    shear = np.asarray(loads.force[0, :, 2])
+    at_joint = np.flatnonzero(s == 0.4)
+    np.testing.assert_allclose(shear[[0, at_joint[0], at_joint[-1], -1]], [0, 0.4 * w, -0.4 * w, 0], atol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_wrench_at_the_middle_acts_on_a_link_without_mass():
+    beam = Beam(Tube(0.03, 0.026), ALUMINIUM, 0.8)
+    builder = ModelBuilder().add_link("arm", "world", Fixed(), beam.inertia())
+    model = builder.add_link("point", "arm", Fixed(), translation=(0.3, 0.0, 0.0)).build()
+    none = jnp.zeros(0)
+    push = jnp.zeros((2, 6)).at[1, 5].set(50.0)
+    loads, weight = (loads_at(model, {"arm": beam}, none, none, none, x) for x in (push, jnp.zeros((2, 6))))
+    np.testing.assert_allclose(
+        (loads.moment - weight.moment)[0, :, 1], -50 * np.maximum(0.3 - loads.s[0], 0), atol=1e-12
+    )
+
+
 # Chains of welded sublinks
 
 

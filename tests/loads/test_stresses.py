@@ -80,6 +80,7 @@ def test_refused_beams():
         internal_loads(model, {"arm": beam}, NONE, NONE, NONE, sections=1)
 
 
+@pytest.mark.slow
 def test_refused_objects(without_annotations):
     loads = tip_loads(Beam(Round(0.005), ALUMINIUM, 0.6), (0.0, 0.0, 0.0))
     beam = Beam(Round(0.005), ALUMINIUM, 0.6)
