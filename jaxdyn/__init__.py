@@ -1,13 +1,24 @@
 """jaxdyn: differentiable multibody dynamics in JAX.
 
 A robot is a pytree whose leaves are its physical numbers. See `jaxdyn.model`, `jaxdyn.joints`,
-`jaxdyn.kinematics` and `jaxdyn.dynamics`; the everyday names are here.
+`jaxdyn.kinematics` and `jaxdyn.dynamics`; the everyday names are here. Every folder is an attribute of `jaxdyn`;
+those that a first simulation does not need are loaded when they are used.
 """
 
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from jaxdyn import actuators as actuators
+from jaxdyn import constraints as constraints
+from jaxdyn import control as control
+from jaxdyn import dynamics as dynamics
+from jaxdyn import io as io
 from jaxdyn import joints as joints
+from jaxdyn import kinematics as kinematics
+from jaxdyn import model as model
+from jaxdyn import recursion as recursion
 from jaxdyn import robots as robots
+from jaxdyn import simulation as simulation
 from jaxdyn import spatial as spatial
 from jaxdyn._errors import ArgumentError as ArgumentError
 from jaxdyn._errors import ConvergenceError as ConvergenceError
@@ -109,5 +120,20 @@ from jaxdyn.simulation import System as System
 from jaxdyn.simulation import Trajectory as Trajectory
 from jaxdyn.simulation import simulate as simulate
 from jaxdyn.simulation import simulate_batch as simulate_batch
+from jaxdyn.simulation import step as step
+
+if _TYPE_CHECKING:
+    from jaxdyn import beams as beams
+    from jaxdyn import contact as contact
+    from jaxdyn import distributed as distributed
+    from jaxdyn import formulations as formulations
+    from jaxdyn import identification as identification
+    from jaxdyn import loads as loads
+    from jaxdyn import paths as paths
+    from jaxdyn import trajopt as trajopt
+    from jaxdyn import viz as viz
+else:
+    from jaxdyn._submodules import __dir__ as __dir__
+    from jaxdyn._submodules import __getattr__ as __getattr__
 
 __version__ = _version("jaxdyn")

@@ -1,6 +1,7 @@
 """Rules of docs/design.md and of the house style: each takes the folder of a package and lists violations."""
 
 import ast
+import enum
 import functools
 import importlib
 import inspect
@@ -21,7 +22,7 @@ CORE = {re.match(r"[\w-]+", requirement)[0] for requirement in PROJECT["dependen
 EDGE_ONLY = {"matplotlib", "tqdm"}  # core dependencies that serve pictures and the command line
 
 LAYERS = (
-    {"_types", "_errors", "_numerics"},
+    {"_types", "_errors", "_numerics", "_status", "_submodules"},
     {"spatial"},
     {"beams"},
     {"joints", "recursion", "model"},
@@ -85,6 +86,7 @@ def imports(root: Path, path: Path, tree: ast.Module) -> Iterator[Import]:
             module = ".".join((*base, *filter(None, [node.module])))
             yield from (Import(node.lineno, f"{module}.{alias.name}", lazy) for alias in node.names)
         inside = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        inside |= isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
         for child in ast.iter_child_nodes(node):
             yield from visit(child, inside)
 
@@ -123,10 +125,10 @@ def known_units(root: Path) -> list[str]:
 
 
 def dependencies_point_down(root: Path) -> list[str]:
-    """A module imports from strictly lower layers; functions of the command line may import anything."""
+    """A module imports from strictly lower layers; the command line's functions and type checkers may import all."""
 
     def allowed(source: str, target: str, lazy: bool) -> bool:
-        if source == target or (source == "cli" and lazy):
+        if source == target or (source in ("cli", "__init__") and lazy):
             return True
         if target in NEVER_IMPORTED or target not in LAYER:  # not in a layer: the package's own __init__
             return False
@@ -181,7 +183,7 @@ def private_modules_stay_in_their_folder(root: Path) -> list[str]:
         folder = (root.name, *path.relative_to(root).parts[:-1])
         for line, module, _ in imports(root, path, tree):
             parts = module.split(".")
-            private = [k for k, part in enumerate(parts) if k > 1 and part.startswith("_")]
+            private = [k for k, part in enumerate(parts) if k > 1 and part[0] == "_" != part[1:2]]
             if parts[0] == root.name and private and tuple(parts[: private[0]]) != folder:
                 violations.append(f"{path}:{line}: imports the private {module}")
     return violations
@@ -266,11 +268,11 @@ def is_abstract(cls: type) -> bool:
 
 
 def classes_are_abstract_or_final(root: Path) -> list[str]:
-    """No class derives from a concrete one. Exceptions do: they form a hierarchy to catch by."""
+    """No class derives from a concrete one. Exceptions do, to be caught by; an enumeration with members is final."""
     return [
         f"{cls.__module__}.{cls.__name__}: derives from the concrete {base.__name__}"
         for cls in classes(root)
-        if not issubclass(cls, BaseException)
+        if not issubclass(cls, BaseException | enum.Enum)
         for base in cls.__mro__[1:]
         if base.__module__.partition(".")[0] == root.name and not is_abstract(base)
     ]
@@ -289,6 +291,7 @@ def implemented_methods_are_final(root: Path) -> list[str]:
     return [
         f"{cls.__module__}.{cls.__name__}: overrides {base.__name__}.{name}"
         for cls in classes(root)
+        if not issubclass(cls, enum.Enum)  # Python generates members of each
         for name in vars(cls).keys() - generated
         for base in cls.__mro__[1:]
         if base.__module__.partition(".")[0] == root.name and implements(base, name)

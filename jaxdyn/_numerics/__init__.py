@@ -10,6 +10,7 @@ from jaxdyn._numerics._conversion import numbers_as_arrays as numbers_as_arrays
 from jaxdyn._numerics._conversion import optional_float as optional_float
 from jaxdyn._numerics._decompositions import default_tolerance as default_tolerance
 from jaxdyn._numerics._decompositions import generalised_eigen as generalised_eigen
+from jaxdyn._numerics._decompositions import invert as invert
 from jaxdyn._numerics._decompositions import pseudo_inverse as pseudo_inverse
 from jaxdyn._numerics._decompositions import symmetric_eigen as symmetric_eigen
 from jaxdyn._numerics._dense_derivatives import dense_derivatives as dense_derivatives

@@ -51,6 +51,12 @@ def _gauss_jordan(w):
     return rows[:, n:], is_regular & jnp.all(jnp.isfinite(rows))
 
 
+def invert(w):
+    """The inverse of a regular matrix; NaN for a singular one. Fit for loops in batched programs, unlike LAPACK's."""
+    inverse, is_regular = _gauss_jordan(w)
+    return jnp.where(is_regular, inverse, jnp.nan)
+
+
 def _truncate_singular_values(w, tolerance):
     u, s, vt = jnp.linalg.svd(w, full_matrices=False)
     is_nonzero = s > tolerance * jnp.maximum(s[0], jnp.finfo(w.dtype).tiny)

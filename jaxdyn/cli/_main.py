@@ -17,8 +17,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     * `argv`: the words behind `jaxdyn`, such as `["info", "arm.urdf"]`; by default those of the process.
 
-    Returns the exit code: 0 if the command succeeded, 1 if it failed with a message on the standard error, 130 if it
-    was interrupted. Unknown options raise `SystemExit` with code 2, `--help` and `--version` with code 0.
+    Without words it prints a help with examples. Returns the exit code: 0 if the command succeeded, 1 if it failed
+    with a message on the standard error, 130 if it was interrupted. Unknown options raise `SystemExit` with code 2,
+    `--help` and `--version` with code 0.
 
     ```python
     from pathlib import Path
@@ -33,14 +34,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         assert main(["info", str(path)]) == 0  # prints the tree, masses and limits
     ```
     """
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        parser.print_help()
+        return 0
     return arguments.run(arguments)
 
 
+_EPILOG = """\
+examples:
+  jaxdyn tour                                         see what jaxdyn does
+  jaxdyn info panda                                   describe a bundled robot or a file
+  jaxdyn simulate panda --time 2 --html fall.html     simulate it and look at the motion
+  jaxdyn fit arm.urdf log.csv --config fit.toml       identify its parameters from a log
+
+exit codes: 0 success, 1 failure with a message, 2 wrong arguments, 130 interrupted
+"""
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("jaxdyn", description="Differentiable multibody dynamics in JAX.")
+    description = "Differentiable multibody dynamics in JAX."
+    as_written = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("jaxdyn", description=description, epilog=_EPILOG, formatter_class=as_written)
     parser.add_argument("--version", action="version", version=f"jaxdyn {version('jaxdyn')}")
-    commands = parser.add_subparsers(title="commands", required=True, dest="command")
+    commands = parser.add_subparsers(title="commands", dest="command")
     for add_parser in (add_tour_parser, add_info_parser, add_simulate_parser, add_fit_parser):
         add_parser(commands)
     return parser

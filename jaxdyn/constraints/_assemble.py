@@ -1,6 +1,5 @@
 """Loop assembly: the state on the constraints that is nearest to an initial guess."""
 
-import enum
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,6 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ConvergenceError, check_count
+from jaxdyn._status import Status
 from jaxdyn._types import Array, Float, Int
 from jaxdyn.constraints._dynamics import ConstraintStatus, factorise_constraints, solve_status
 from jaxdyn.constraints.contract import ConstraintSet
@@ -27,18 +27,14 @@ from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
 
 
-class AssemblyStatus(enum.IntEnum):
+class AssemblyStatus(Status):
     """Outcome of an assembly."""
 
-    CLOSED = 0
-    #: no step reduces the residuals: the constraints cannot be satisfied near the initial guess
-    CANNOT_CLOSE = 1
-    #: the residuals were still decreasing at the last allowed step
-    MAX_STEPS = 2
-    #: the initial guess or the model has entries that are not finite
-    NOT_FINITE = 3
-    #: the configuration satisfies the constraints, but no velocity satisfies `A v = b`
-    CANNOT_MOVE = 4
+    CLOSED = 0, "the configuration satisfies the constraints"
+    CANNOT_CLOSE = 1, "no step reduces the residuals: the constraints cannot be satisfied near the initial guess"
+    MAX_STEPS = 2, "the residuals were still decreasing at the last allowed step"
+    NOT_FINITE = 3, "the initial guess or the model has entries that are not finite"
+    CANNOT_MOVE = 4, "the configuration satisfies the constraints, but no velocity satisfies `A v = b`"
 
 
 class Assembly(eqx.Module):

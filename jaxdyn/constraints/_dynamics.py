@@ -1,7 +1,5 @@
 """Forward and inverse dynamics, impulses and degrees of freedom of constrained robots."""
 
-import enum
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +7,7 @@ from jax.typing import ArrayLike
 
 from jaxdyn._errors import check_shape
 from jaxdyn._numerics import default_tolerance, pseudo_inverse
+from jaxdyn._status import Status
 from jaxdyn._types import Array, Float, Int
 from jaxdyn.constraints.contract import ConstraintSet
 from jaxdyn.constraints.evaluation import (
@@ -25,16 +24,13 @@ from jaxdyn.model import Model
 from jaxdyn.recursion import check_state
 
 
-class ConstraintStatus(enum.IntEnum):
+class ConstraintStatus(Status):
     """Outcome of a solve for constrained motion."""
 
-    SOLVED = 0
-    #: no acceleration satisfies all constraints: they are inconsistent
-    CONTRADICTORY = 1
-    #: the state, the model or the mass matrix has entries that are not finite
-    NOT_FINITE = 2
-    #: the Jacobian of the chart is rank-deficient (`reduced_dynamics`)
-    SINGULAR_CHART = 3
+    SOLVED = 0, "the accelerations satisfy the constraints"
+    CONTRADICTORY = 1, "no acceleration satisfies all constraints: they are inconsistent"
+    NOT_FINITE = 2, "the state, the model or the mass matrix has entries that are not finite"
+    SINGULAR_CHART = 3, "the Jacobian of the chart is rank-deficient (`reduced_dynamics`)"
 
 
 class ConstrainedDynamics(eqx.Module):

@@ -10,26 +10,27 @@ Lin and Wang 2004). A Cayley transform maps the continuous equation to a discret
 and Lin 2005).
 """
 
-import enum
 import functools as ft
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from jaxdyn._status import Status
 from jaxdyn._types import Array, Float, Int
 
 _MAX_DOUBLINGS = 60
 
 
-class RiccatiStatus(enum.IntEnum):
+class RiccatiStatus(Status):
     """Outcome of the solution of a Riccati equation."""
 
-    SOLVED = 0
-    #: the residual is too large: (A, B) is not stabilisable, or an unstable mode is not detectable through Q
-    NOT_STABILISABLE = 1
-    #: an argument has entries that are not finite, or R is not positive definite; cost and gain are zero
-    NOT_FINITE = 2
+    SOLVED = 0, "the stabilising solution was found"
+    NOT_STABILISABLE = (
+        1,
+        "the residual is too large: (A, B) is not stabilisable, or an unstable mode is not detectable through Q",
+    )
+    NOT_FINITE = 2, "an argument has entries that are not finite, or R is not positive definite; cost and gain are zero"
 
 
 class Riccati(eqx.Module):

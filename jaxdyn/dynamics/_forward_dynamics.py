@@ -20,6 +20,9 @@ def forward_dynamics(
 ) -> Float[Array, " nv"]:
     """Forward dynamics: `a = M(q)^-1 (tau - h(q, v) + sum J^T f_ext)`.
 
+    Damping, friction and springs of the joints do not act here: add `passive_forces` to tau, or use `jaxdyn.step` and
+    `jaxdyn.simulate`, in which everything acts.
+
     Arguments:
 
     * `model`: the robot
@@ -29,8 +32,8 @@ def forward_dynamics(
     * `external`: wrenches (moment, force) on the links, `(num_links, 6)`, in link axes about the link's origin, or None
     * `method`: a function or formulation with these arguments, by default `aba`, or `crba_solve` if joints mimic others
 
-    Returns the accelerations, `(nv,)`, rad/s^2 or m/s^2. Armatures are included; damping, friction and springs are not
-    (add `passive_forces` to tau). Arrays of a wrong shape raise `ShapeError`.
+    Returns the accelerations, `(nv,)`, rad/s^2 or m/s^2. Armatures are included. Arrays of a wrong shape raise
+    `ShapeError`.
 
     The derivative of `aba` is implicit, `da = M^-1 (dtau - d rnea)`: a gradient with respect to all leaves costs one
     solve and one pullback of `rnea`.

@@ -6,7 +6,6 @@ least one in redundant robots and stays bounded at singular poses; l falls when 
 when it does not (Nocedal and Wright 2006, section 10.3; Sugihara 2011). Limits are kept by projection.
 """
 
-import enum
 from typing import NamedTuple
 
 import equinox as eqx
@@ -17,6 +16,7 @@ from jaxtyping import Bool
 
 from jaxdyn._errors import ConvergenceError, check_count, check_instance, check_positive
 from jaxdyn._numerics import safe_norm
+from jaxdyn._status import Status
 from jaxdyn._types import Array, Config, Float, Int, Scalar, Vec6
 from jaxdyn.joints import has_vector_rate
 from jaxdyn.kinematics._configuration import difference, integrate, neutral
@@ -35,16 +35,16 @@ from jaxdyn.spatial import (
 _dot = lambda a, b: jnp.matmul(a, b, precision="highest")
 
 
-class IKStatus(enum.IntEnum):
+class IKStatus(Status):
     """Termination status of `inverse_kinematics`."""
 
-    CONVERGED = 0
-    #: no step within the limits reduces the error: the target is out of reach, or q is a local minimum
-    STATIONARY = 1
-    #: the iterations ran out while the error still decreased
-    MAX_ITERATIONS = 2
-    #: the target, the model or q0 has a number that is not finite; q is q0, or neutral if q0 is not finite
-    NOT_FINITE = 3
+    CONVERGED = 0, "the error is below the tolerance"
+    STATIONARY = 1, "no step within the limits reduces the error: the target is out of reach, or q is a local minimum"
+    MAX_ITERATIONS = 2, "the iterations ran out while the error still decreased"
+    NOT_FINITE = (
+        3,
+        "the target, the model or q0 has a number that is not finite; q is q0, or neutral if q0 is not finite",
+    )
 
 
 class InverseKinematics(eqx.Module):

@@ -36,7 +36,7 @@ class WorstCase(eqx.Module):
 
     def __repr__(self) -> str:
         if not isinstance(self.beam, jax.Array | np.ndarray) or not is_concrete(self.beam) or self.beam.ndim:
-            return eqx.tree_pformat(vars(self))  # traced, abstract, or a batch
+            return super().__repr__()  # traced, abstract, or a batch
         when = "" if np.isnan(self.time) else f" at t = {float(self.time):.4g} s"
         number = self.links[: int(self.beam)].count(self.link)
         part = f", beam {number}" if self.links.count(self.link) > 1 else ""

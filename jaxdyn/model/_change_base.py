@@ -8,9 +8,8 @@ import jax.numpy as jnp
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint, Continuous, Cylindrical, Fixed, Free, Helical, Prismatic, Revolute
 from jaxdyn.model._edits import _cast_pose, _placement_of, to_builder
-from jaxdyn.model._entries import LinkEntry
-from jaxdyn.model._model import Model
-from jaxdyn.model._placement import placement
+from jaxdyn.model.assembly import LinkEntry, placement
+from jaxdyn.model.structure import Model
 from jaxdyn.spatial import quaternion_conjugate, quaternion_normalize, quaternion_to_matrix
 
 _REVERSIBLE = (Revolute, Continuous, Prismatic, Helical, Cylindrical)

@@ -15,12 +15,8 @@ from jaxdyn._errors import ModelError, check_shape
 from jaxdyn._numerics import is_concrete
 from jaxdyn._types import Array, Float
 from jaxdyn.joints import AbstractJoint, Fixed
-from jaxdyn.model._builder import ModelBuilder
-from jaxdyn.model._checks import MASSLESS
-from jaxdyn.model._descriptions import Closure, Coupling
-from jaxdyn.model._entries import LinkEntry
-from jaxdyn.model._model import Model
-from jaxdyn.model._placement import placement
+from jaxdyn.model.assembly import MASSLESS, LinkEntry, ModelBuilder, placement
+from jaxdyn.model.structure import Closure, Coupling, Model
 from jaxdyn.spatial import (
     Inertia,
     matrix_to_quaternion,

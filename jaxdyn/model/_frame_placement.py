@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from jaxdyn._errors import ModelError
-from jaxdyn.model._model import Model
+from jaxdyn.model.structure import Model
 from jaxdyn.recursion import link_offsets
 from jaxdyn.spatial import Pose
 

@@ -13,7 +13,6 @@ analysis", IEEE T-RO 34(3), 2018, whose small linear programs become comparisons
 Gibson 1985).
 """
 
-import enum
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -25,21 +24,22 @@ from jax.typing import ArrayLike
 
 from jaxdyn._errors import ConvergenceError, ShapeError
 from jaxdyn._numerics import as_function
+from jaxdyn._status import Status
 from jaxdyn._types import Array, Config, Float, Int, Scalar, Velocity
 from jaxdyn.dynamics import passive_forces, rnea
 from jaxdyn.model import Model
 
 
-class TimingStatus(enum.IntEnum):
+class TimingStatus(Status):
     """How the timing of a path ended."""
 
-    FOUND = 0
-    #: at `worst` no velocity satisfies the limits and reaches the end; gravity alone may exceed the effort limits
-    PATH_INFEASIBLE = 1
-    #: the end is not reachable from the velocity required at the start
-    START_INFEASIBLE = 2
-    #: the path, the model or a limit is not a number somewhere
-    NOT_FINITE = 3
+    FOUND = 0, "the timing satisfies the limits"
+    PATH_INFEASIBLE = (
+        1,
+        "at `worst` no velocity satisfies the limits and reaches the end; gravity alone may exceed the effort limits",
+    )
+    START_INFEASIBLE = 2, "the end is not reachable from the velocity required at the start"
+    NOT_FINITE = 3, "the path, the model or a limit is not a number somewhere"
 
 
 class TimedPath(eqx.Module):

@@ -5,7 +5,6 @@
 `SINGULAR`.
 """
 
-import enum
 from collections.abc import Callable
 from functools import partial
 
@@ -16,6 +15,7 @@ from jax.typing import ArrayLike
 
 from jaxdyn._errors import ShapeError, check_shape
 from jaxdyn._numerics import as_function
+from jaxdyn._status import Status
 from jaxdyn._types import Array, Float, Int, Scalar
 from jaxdyn.kinematics import (
     WORLD_ALIGNED,
@@ -31,13 +31,12 @@ from jaxdyn.recursion import check_state
 from jaxdyn.spatial import Pose
 
 
-class RateStatus(enum.IntEnum):
+class RateStatus(Status):
     """Status of the inversion of a Jacobian."""
 
-    REGULAR = 0
-    #: the Jacobian is singular to the tolerance; rates are those of damped least squares
-    SINGULAR = 1
-    NOT_FINITE = 2
+    REGULAR = 0, "the rates produce the motion of the frame"
+    SINGULAR = 1, "the Jacobian is singular to the tolerance; rates are those of damped least squares"
+    NOT_FINITE = 2, "the configuration, the model or the motion of the frame has entries that are not finite"
 
 
 class ResolvedRates(eqx.Module):

@@ -32,9 +32,11 @@ from jaxdyn.simulation.orbits import periodic_orbit as periodic_orbit
 from jaxdyn.simulation.rollout import integrate_fixed_steps as integrate_fixed_steps
 from jaxdyn.simulation.rollout import simulate as simulate
 from jaxdyn.simulation.rollout import simulate_batch as simulate_batch
+from jaxdyn.simulation.rollout import step as step
 from jaxdyn.simulation.solvers import AbstractSystemSolver as AbstractSystemSolver
 from jaxdyn.simulation.solvers import CanonicalMomenta as CanonicalMomenta
 from jaxdyn.simulation.solvers import OnManifold as OnManifold
+from jaxdyn.simulation.solvers import Rosenbrock as Rosenbrock
 from jaxdyn.simulation.solvers import SemiImplicitEuler as SemiImplicitEuler
 from jaxdyn.simulation.solvers import Variational as Variational
 from jaxdyn.simulation.system import Effort as Effort

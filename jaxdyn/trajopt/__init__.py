@@ -32,6 +32,8 @@ from jaxdyn.trajopt.drivers import MultiStart as MultiStart
 from jaxdyn.trajopt.drivers import Planned as Planned
 from jaxdyn.trajopt.drivers import PredictiveInputs as PredictiveInputs
 from jaxdyn.trajopt.drivers import Refinement as Refinement
+from jaxdyn.trajopt.drivers import Tuned as Tuned
+from jaxdyn.trajopt.drivers import TuningStatus as TuningStatus
 from jaxdyn.trajopt.drivers import WarmILQR as WarmILQR
 from jaxdyn.trajopt.drivers import WarmInteriorPoint as WarmInteriorPoint
 from jaxdyn.trajopt.drivers import draw_guesses as draw_guesses
@@ -39,6 +41,7 @@ from jaxdyn.trajopt.drivers import interval_errors as interval_errors
 from jaxdyn.trajopt.drivers import multi_start as multi_start
 from jaxdyn.trajopt.drivers import refined_mesh as refined_mesh
 from jaxdyn.trajopt.drivers import solve_refined as solve_refined
+from jaxdyn.trajopt.drivers import tune as tune
 from jaxdyn.trajopt.ilqr import FeedbackGains as FeedbackGains
 from jaxdyn.trajopt.ilqr import ILQRProgress as ILQRProgress
 from jaxdyn.trajopt.ilqr import ShootingProgress as ShootingProgress

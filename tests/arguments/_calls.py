@@ -37,7 +37,7 @@ OTHERS = {
     "transmission_status": "takes a state of the system",
 }
 CONFIGURATIONS = ("q", "q0", "q1")
-VELOCITIES = ("v", "v0", "dv", "a", "jerk", "tau", "force")
+VELOCITIES = ("v", "v0", "dv", "a", "jerk", "tau", "force", "u")
 
 
 def robot():

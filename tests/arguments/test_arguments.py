@@ -50,7 +50,8 @@ def _wrong_models():
 
 def _wrong_values(name: str):
     if name in (*CONFIGURATIONS, *VELOCITIES):
-        yield from _wrong_vectors(name)
+        wrong = list(_wrong_vectors(name))
+        yield from (x for x in wrong if name != "u" or x[0] is not None)  # without u the robot has no effort
     elif name in ("model", "system"):
         yield from _wrong_models() if name == "model" else list(_wrong_models())[2:]
     elif name == "external":

@@ -1,5 +1,6 @@
 """`jaxdyn info` describes the content of a file, or says in one line why it cannot."""
 
+import json
 import re
 
 import jax
@@ -134,3 +135,21 @@ def test_files_without_a_single_model(tmp_path, capsys):
     jd.save(path, jax.tree.map(lambda x: np.stack([x, x]), model))
     assert main(["info", str(path)]) == 1
     assert "batch of shape (2,)" in capsys.readouterr().err
+
+
+def test_json_of_a_bundled_robot(capsys):
+    robot = json.loads(output_of(capsys, "double_pendulum", "--json"))
+    model = jd.robots.double_pendulum()
+    assert (robot["nq"], robot["nv"], robot["mass"]) == (2, 2, 2.0)
+    assert [x["name"] for x in robot["joints"]] == list(model.joint_names)
+    assert [x["q"] for x in robot["joints"]] == [[0], [1]] and robot["joints"][0]["upper"] == [None]
+    assert robot["links"][1]["parent"] == model.link_names[0] and {x["name"] for x in robot["frames"]} == {
+        "elbow",
+        "tip",
+    }
+
+
+def test_the_command_alone_prints_examples(capsys):
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    assert "jaxdyn simulate panda" in text and "exit codes" in text

@@ -130,7 +130,9 @@ def test_files_solvers_and_figures(tmp_path, capsys):
     path.write_text(arm("base"))
     run = ("--time", "0.1", "--rate", "50", "--dt", "0.01")
     quick = ("--solver", "semi-implicit-euler")
-    text = output_of(capsys, path, *run, *quick, "--floating-base", "--plot", tmp_path / "arm.png")
+    files = ("--plot", tmp_path / "arm.png", "--gif", tmp_path / "arm.gif", "--html", tmp_path / "arm.html")
+    text = output_of(capsys, path, *run, *quick, "--floating-base", *files)
+    assert (tmp_path / "arm.gif").read_bytes().startswith(b"GIF8") and "arm.html" in text
     assert "nq 9, nv 8" in text and (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
     assert re.search(r"^steps +10 of SemiImplicitEuler, 0\.01 s each$", text, re.MULTILINE)
     jd.save(tmp_path / "arm.model", jd.parse_urdf(arm("base")))

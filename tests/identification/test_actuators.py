@@ -20,7 +20,7 @@ from jaxdyn.identification import (
     fit,
     simulation_error,
 )
-from jaxdyn.identification.methods._windows import UniformPath
+from jaxdyn.identification.methods.windows._windows import UniformPath
 from jaxdyn.simulation import Inputs, cubic_signal, simulate
 
 ROD = jd.robots.pendulum(length=0.3, mass=0.5, damping=0.0)

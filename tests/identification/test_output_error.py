@@ -24,8 +24,8 @@ from jaxdyn.identification import (
     simulation_error,
 )
 from jaxdyn.identification.methods import Estimate
-from jaxdyn.identification.methods._window_simulation import simulate_window
-from jaxdyn.identification.methods._windows import UniformPath, WindowSample
+from jaxdyn.identification.methods.windows._simulation import simulate_window
+from jaxdyn.identification.methods.windows._windows import UniformPath, WindowSample
 from jaxdyn.simulation import cubic_signal, simulate
 
 TRUTH = jd.robots.pendulum(damping=0.3)

@@ -298,7 +298,7 @@ def test_hostile_arrays(tmp_path, case):
     [
         ('{"class": "os.system", "fields": {}}', "names the class 'os.system'"),
         ('{"class": "builtins:eval", "fields": {}}', "names the class"),
-        ('{"class": "jaxdyn.model._model.Model", "fields": {}}', "names the class"),
+        ('{"class": "jaxdyn.model.structure._model.Model", "fields": {}}', "names the class"),
         ('{"class": "jaxdyn.model.Model.astype", "fields": {}}', "names the class"),
         ('{"class": "jaxdyn.os.system", "fields": {}}', "names the class"),
         ('{"class": "jaxdyn.joints.jax", "fields": {}}', "names the class"),

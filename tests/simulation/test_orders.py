@@ -10,7 +10,16 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.joints import Spherical
-from jaxdyn.simulation import CanonicalMomenta, Coordinate, Event, Rebound, SemiImplicitEuler, Variational, simulate
+from jaxdyn.simulation import (
+    CanonicalMomenta,
+    Coordinate,
+    Event,
+    Rebound,
+    Rosenbrock,
+    SemiImplicitEuler,
+    Variational,
+    simulate,
+)
 from jaxdyn.spatial import box
 from tests.simulation._cases import distance, floating, state
 
@@ -19,6 +28,7 @@ TS = jnp.linspace(0, 0.5, 6)
 SOLVERS = [
     pytest.param(SemiImplicitEuler(), (256, 512), 1, id="semi-implicit"),
     pytest.param(Variational(), (64, 128), 2, id="variational"),
+    pytest.param(Rosenbrock(), (64, 128), 2, id="rosenbrock"),
     pytest.param(CanonicalMomenta(diffrax.Heun()), (128, 256), 2, id="momentum-2"),
     pytest.param(CanonicalMomenta(diffrax.Tsit5()), (16, 64), 5, id="momentum-5"),
     pytest.param(diffrax.Tsit5(), (16, 32), 5, id="tsit5"),

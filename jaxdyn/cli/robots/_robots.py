@@ -47,16 +47,17 @@ def bundled_robots() -> dict[str, Callable[..., Any]]:
     return {name: make for name, make in sorted(makers.items()) if needs_no_arguments(make)}
 
 
-def read_robot(arguments: argparse.Namespace) -> Model:
+def read_robot(arguments: argparse.Namespace, *, allow_absolute: bool = False) -> Model:
     """The robot that the arguments of a command name, with JAX arrays for leaves."""
     makers, path = bundled_robots(), Path(arguments.robot)
     if arguments.robot in makers:
-        if arguments.floating_base or arguments.package_dir:
-            raise ModelError(f"{path}: --floating-base and --package-dir apply to .urdf files, not to bundled robots")
+        if arguments.floating_base or arguments.package_dir or allow_absolute:
+            options = "--floating-base, --package-dir and --allow-absolute"
+            raise ModelError(f"{path}: {options} apply to .urdf files, not to bundled robots")
         return makers[arguments.robot]()
     if not path.suffix and not path.exists():
         raise ModelError(f"{path}: is neither a file nor a bundled robot; bundled are {', '.join(makers)}")
-    model = read_model(path, arguments.floating_base, arguments.package_dir)
+    model = read_model(path, arguments.floating_base, arguments.package_dir, allow_absolute=allow_absolute)
     if model.links.mass.ndim != 1:
         raise ModelError(f"{path}: contains a batch of shape {model.links.mass.shape[:-1]}; save a single robot")
     return jax.tree.map(jnp.asarray, model)

@@ -49,6 +49,8 @@ def add_parser(commands: argparse._SubParsersAction):
     out = parser.add_argument_group("results")
     out.add_argument("--out", type=Path, metavar="FILE", help="trajectory: .csv, .npz or .parquet")
     out.add_argument("--plot", type=Path, metavar="FILE", help="figure: .png, .pdf or .svg")
+    out.add_argument("--gif", type=Path, metavar="FILE", help="animation: .gif, or .mp4 with ffmpeg")
+    out.add_argument("--html", type=Path, metavar="FILE", help="page that shows the motion in a browser: .html")
     parser.set_defaults(run=run_simulate)
 
 

@@ -82,7 +82,13 @@ def read_start(model: Model, arguments: argparse.Namespace) -> tuple[int, np.nda
 
 
 def _check_files(arguments: argparse.Namespace):
-    for path, endings in ((arguments.out, tuple(_WRITERS)), (arguments.plot, _FIGURES)):
+    files = (
+        (arguments.out, tuple(_WRITERS)),
+        (arguments.plot, _FIGURES),
+        (arguments.gif, (".gif", ".mp4")),
+        (arguments.html, (".html",)),
+    )
+    for path, endings in files:
         if path is not None and path.suffix.lower() not in endings:
             raise ModelError(f"{path}: ends in {path.suffix!r}, expected one of {', '.join(endings)}")
         if path is not None and not path.parent.is_dir():
@@ -240,4 +246,12 @@ def _write_results(trajectory: Trajectory, arguments: argparse.Namespace) -> lis
 
         plot_trajectory(trajectory, arguments.plot)
         written.append(arguments.plot)
+    if arguments.gif is not None:
+        from jaxdyn.viz import animate
+
+        written.append(animate(trajectory, arguments.gif))
+    if arguments.html is not None:
+        from jaxdyn.viz import to_html
+
+        written.append(to_html(trajectory, arguments.html))
     return written

@@ -1,6 +1,5 @@
 """Design of excitation trajectories: the most informative motion within all limits."""
 
-import enum
 import io
 import os
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import optax
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ConvergenceError, ModelError
+from jaxdyn._status import Status
 from jaxdyn._types import Array
 from jaxdyn.dynamics import passive_forces, rnea
 from jaxdyn.identification.excitation._information import Information, information_of, log_condition, log_volume
@@ -35,15 +35,12 @@ _SHRINK_FACTORS = np.linspace(1.0, 0.5, 26)
 _ADAM = optax.chain(optax.clip_by_global_norm(10.0), optax.scale_by_adam())  # a single object, to compile once
 
 
-class ExcitationStatus(enum.IntEnum):
+class ExcitationStatus(Status):
     """How the design of an excitation trajectory ended."""
 
-    #: all limits are satisfied on the fine grid
-    FOUND = 0
-    #: no start led to a motion that satisfies all limits
-    INFEASIBLE = 1
-    #: the criterion is not finite: the motion does not excite all base parameters
-    NOT_FINITE = 2
+    FOUND = 0, "all limits are satisfied on the fine grid"
+    INFEASIBLE = 1, "no start led to a motion that satisfies all limits"
+    NOT_FINITE = 2, "the criterion is not finite: the motion does not excite all base parameters"
 
 
 @dataclass(frozen=True)

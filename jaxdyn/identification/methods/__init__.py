@@ -13,7 +13,7 @@ from jaxdyn.identification.methods._output_error import simulation_error as simu
 from jaxdyn.identification.methods._physical import Physical as Physical
 from jaxdyn.identification.methods._prior import GeometricPrior as GeometricPrior
 from jaxdyn.identification.methods._status import FitStatus as FitStatus
-from jaxdyn.identification.methods._window_starts import AbstractStart as AbstractStart
-from jaxdyn.identification.methods._window_starts import FreeStart as FreeStart
-from jaxdyn.identification.methods._window_starts import MeasuredStart as MeasuredStart
-from jaxdyn.identification.methods._windows import Windows as Windows
+from jaxdyn.identification.methods.windows import AbstractStart as AbstractStart
+from jaxdyn.identification.methods.windows import FreeStart as FreeStart
+from jaxdyn.identification.methods.windows import MeasuredStart as MeasuredStart
+from jaxdyn.identification.methods.windows import Windows as Windows

@@ -12,9 +12,7 @@ from jaxdyn._types import Array
 from jaxdyn.identification.logs import Log
 from jaxdyn.identification.methods._contract import AbstractMethod
 from jaxdyn.identification.methods._physical import Physical
-from jaxdyn.identification.methods._window_simulation import check_delays
-from jaxdyn.identification.methods._window_starts import AbstractStart, MeasuredStart
-from jaxdyn.identification.methods._windows import Windows, WindowSample
+from jaxdyn.identification.methods.windows import AbstractStart, MeasuredStart, Windows, WindowSample, check_delays
 from jaxdyn.identification.parameters import Parameters
 from jaxdyn.identification.residuals import (
     LeastSquaresProblem,

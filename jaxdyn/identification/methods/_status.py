@@ -1,16 +1,12 @@
 """The status of a fit."""
 
-import enum
+from jaxdyn._status import Status
 
 
-class FitStatus(enum.IntEnum):
+class FitStatus(Status):
     """How a fit ended."""
 
-    #: a minimum was found within the tolerances
-    CONVERGED = 0
-    #: the limit `max_steps` was reached first
-    MAX_STEPS = 1
-    #: no step reduces the cost although its gradient is not small
-    STALLED = 2
-    #: a residual or its derivative is not finite
-    NOT_FINITE = 3
+    CONVERGED = 0, "a minimum was found within the tolerances"
+    MAX_STEPS = 1, "the limit `max_steps` was reached first"
+    STALLED = 2, "no step reduces the cost although its gradient is not small"
+    NOT_FINITE = 3, "a residual or its derivative is not finite"

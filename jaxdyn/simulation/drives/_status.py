@@ -1,24 +1,20 @@
 """Direction of the power in the transmissions of a system."""
 
-import enum
-
 import jax.numpy as jnp
 
+from jaxdyn._status import Status
 from jaxdyn._types import Array, Int
 from jaxdyn.simulation.drives._joint_actuators import joint_actuators
 from jaxdyn.simulation.drives._loads import power_flows
 from jaxdyn.simulation.system import State, System
 
 
-class TransmissionStatus(enum.IntEnum):
+class TransmissionStatus(Status):
     """Direction of the power between an actuator and its joint."""
 
-    #: the actuator drives the joint, or transmits no power
-    DRIVING = 0
-    #: the joint drives the actuator
-    BACKDRIVEN = 1
-    #: a self-locking gear holds the joint
-    LOCKED = 2
+    DRIVING = 0, "the actuator drives the joint, or transmits no power"
+    BACKDRIVEN = 1, "the joint drives the actuator"
+    LOCKED = 2, "a self-locking gear holds the joint"
 
 
 def transmission_status(system: System, t, state: State) -> Int[Array, " actuators"]:

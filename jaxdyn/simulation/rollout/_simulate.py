@@ -82,7 +82,8 @@ def simulate(
     * `dt`: length of fixed steps, s, shortened so that a whole number of them ends at `ts[-1]`. By default steps are
       adapted to the tolerances.
     * `rtol`, `atol`: tolerances of adapted steps, by default 1e-8 in float64 and 1e-5 in float32.
-    * `solver`: of diffrax, by default `diffrax.Tsit5()`; or `SemiImplicitEuler`, `Variational`, `CanonicalMomenta`.
+    * `solver`: of diffrax, by default `diffrax.Tsit5()`; or `Rosenbrock` for stiff parts, `SemiImplicitEuler`,
+      `Variational`, `CanonicalMomenta`.
     * `controller`: a step-size controller of diffrax, in place of the one chosen by `dt`, `rtol` and `atol`.
     * `adjoint`: of diffrax, by default `RecursiveCheckpointAdjoint()`, whose memory grows with the square root of
       `max_steps`; `diffrax.ForwardMode()` for forward-mode derivatives (`jvp`, `jacfwd`).

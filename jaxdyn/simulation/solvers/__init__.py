@@ -6,6 +6,7 @@ from jaxdyn.simulation.solvers._manifold import OnManifold as OnManifold
 from jaxdyn.simulation.solvers._preparation import check_methods as check_methods
 from jaxdyn.simulation.solvers._preparation import check_step_size as check_step_size
 from jaxdyn.simulation.solvers._preparation import prepare_solver as prepare_solver
+from jaxdyn.simulation.solvers._rosenbrock import Rosenbrock as Rosenbrock
 from jaxdyn.simulation.solvers._semi_implicit import SemiImplicitEuler as SemiImplicitEuler
 from jaxdyn.simulation.solvers._term import MotionTerm as MotionTerm
 from jaxdyn.simulation.solvers._variational import Variational as Variational

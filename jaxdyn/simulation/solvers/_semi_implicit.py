@@ -14,7 +14,8 @@ class SemiImplicitEuler(diffrax.AbstractSolver):
 
     First order, one evaluation of the accelerations per step. Where M is constant the method is symplectic, and the
     energy error stays bounded over very long times (Hairer, Lubich and Wanner 2006, section VI.3). Where M depends on q
-    the energy may drift; `Variational` bounds the error. There is no error estimate, so give `simulate` a step `dt`.
+    the energy drifts over long times; `Variational` bounds the error. There is no error estimate, so give `simulate` a
+    step `dt`.
 
     ```python
     import jax.numpy as jnp

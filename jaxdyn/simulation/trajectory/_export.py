@@ -26,7 +26,8 @@ from jaxdyn.joints import (
 )
 from jaxdyn.model import Model
 from jaxdyn.recursion import check_model
-from jaxdyn.simulation.trajectory._trajectory import SimulationStatus, Trajectory
+from jaxdyn.simulation.trajectory._status import SimulationStatus
+from jaxdyn.simulation.trajectory._trajectory import Trajectory
 
 _TURN, _LENGTH = ("rad", "rad/s"), ("m", "m/s")
 _W3 = (("wx", "rad/s"), ("wy", "rad/s"), ("wz", "rad/s"))

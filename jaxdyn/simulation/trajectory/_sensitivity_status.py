@@ -1,26 +1,28 @@
 """Events at which the derivative of a trajectory is one-sided or ill-conditioned."""
 
-import enum
-
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
+from jaxdyn._status import Status
 from jaxdyn._types import Array, Int
 from jaxdyn.simulation.trajectory._trajectory import Trajectory
 
 
-class SensitivityStatus(enum.IntEnum):
+class SensitivityStatus(Status):
     """Whether the derivative of a trajectory exists across an event of its motion."""
 
-    #: the derivative exists: the guard crosses zero with a rate, alone
-    REGULAR = 0
-    #: the guard touches zero with nearly no rate; a nearby motion has no event. The derivative is one-sided, for
-    #: motions with the event, and unbounded as the rate tends to zero
-    GRAZING = 1
-    #: several events at the same instant, which follow each other in nearby motions. The derivative holds
-    #: within the motions in which they coincide, and in general where their order does not matter
-    COINCIDENT = 2
+    REGULAR = 0, "the derivative exists: the guard crosses zero with a rate, alone"
+    GRAZING = (
+        1,
+        "the guard touches zero with nearly no rate; a nearby motion has no event. The derivative is one-sided, "
+        "for motions with the event, and unbounded as the rate tends to zero",
+    )
+    COINCIDENT = (
+        2,
+        "several events at the same instant, which follow each other in nearby motions. The derivative holds "
+        "within the motions in which they coincide, and in general where their order does not matter",
+    )
 
 
 def sensitivity_status(

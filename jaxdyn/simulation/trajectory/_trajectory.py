@@ -1,6 +1,5 @@
 """The result of a simulation: times, states, events, and quantities derived from them."""
 
-import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxdyn._errors import ConvergenceError, ModelError, ShapeError
-from jaxdyn._numerics import as_function
+from jaxdyn._numerics import as_function, is_concrete
 from jaxdyn._types import Array, Bool, Config, Float, Int, PyTree, Scalar, Velocity
 from jaxdyn.dynamics import (
     Action,
@@ -25,35 +24,9 @@ from jaxdyn.kinematics import Poses, forward_kinematics, frame_pose
 from jaxdyn.model import Model
 from jaxdyn.simulation.system import State, System, in_modes, to_state
 from jaxdyn.simulation.trajectory._forces import contacts, external_wrenches, power, reactions
+from jaxdyn.simulation.trajectory._status import SimulationStatus
+from jaxdyn.simulation.trajectory._summary import summarise
 from jaxdyn.spatial import Pose
-
-
-class SimulationStatus(enum.IntEnum):
-    """How a simulation ended."""
-
-    #: the last time was reached
-    FINISHED = 0
-    #: a terminal event happened before the last time
-    EVENT = 1
-    #: the number of events reached `max_events` before the last time
-    MAX_EVENTS = 2
-    #: the number of steps reached `max_steps` before the last time
-    MAX_STEPS = 3
-    #: a state contains a number that is not finite
-    NOT_FINITE = 4
-    #: a step failed: an implicit solve or the location of an event did not converge, or adapted steps shrank below the
-    #: resolution of time, for example because accelerations are not finite
-    FAILED = 5
-    #: the robot rests against an event that would have to hold it, or is beyond a barrier, before the last time
-    HELD = 6
-    #: the initial or the final state violates the constraints
-    OFF_CONSTRAINT = 7
-    #: contact forces do not exist or are not unique, as in Painleve's paradox; `phases.culprit` is the contact
-    INDETERMINATE = 8
-    #: impacts at one instant did not end
-    IMPACT_LIMIT = 9
-    #: the complementarity problem of contact forces was not solved
-    NOT_SOLVED = 10
 
 
 class EventRecord(eqx.Module):
@@ -184,6 +157,9 @@ class Trajectory(eqx.Module):
     phases: PhaseRecord | None = None
     #: the modes of each row, of a motion with modes
     modes: PyTree = None
+
+    def __repr__(self) -> str:
+        return summarise(self) if is_concrete((self.t, self.status)) else super().__repr__()
 
     def __getitem__(self, k: ArrayLike | slice) -> "Trajectory":
         """One sample of a batch, or several samples by a slice or an array of indices."""

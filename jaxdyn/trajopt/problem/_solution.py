@@ -1,6 +1,5 @@
 """The result of a trajectory optimisation, common to all methods."""
 
-import enum
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -8,23 +7,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ConvergenceError
+from jaxdyn._status import Status
 from jaxdyn._types import Array, Float, Int, PyTree, Scalar
 from jaxdyn.trajopt.problem._problem import Guess, Problem
 
 
-class SolveStatus(enum.IntEnum):
+class SolveStatus(Status):
     """Outcome of a trajectory optimisation."""
 
-    #: the optimality conditions hold to the tolerance
-    SOLVED = 0
-    #: `max_iterations` iterations were done without convergence
-    MAX_ITERATIONS = 1
-    #: no step reduces the constraint violation: the problem is probably infeasible
-    INFEASIBLE = 2
-    #: no step improves a feasible iterate (`solve` accepts violations up to the square root of its tolerance)
-    STALLED = 3
-    #: the guess or a number of the problem is not finite; the trajectory is finite, the cost need not be
-    NOT_FINITE = 4
+    SOLVED = 0, "the optimality conditions hold to the tolerance"
+    MAX_ITERATIONS = 1, "`max_iterations` iterations were done without convergence"
+    INFEASIBLE = 2, "no step reduces the constraint violation: the problem is probably infeasible"
+    STALLED = (
+        3,
+        "no step improves a feasible iterate (`solve` accepts violations up to the square root of its tolerance)",
+    )
+    NOT_FINITE = 4, "the guess or a number of the problem is not finite; the trajectory is finite, the cost need not be"
 
 
 class Residual(eqx.Module):

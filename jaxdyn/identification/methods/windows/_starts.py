@@ -10,8 +10,8 @@ import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
-from jaxdyn.identification.methods._window_simulation import simulate_window
-from jaxdyn.identification.methods._windows import Windows, WindowSample
+from jaxdyn.identification.methods.windows._simulation import simulate_window
+from jaxdyn.identification.methods.windows._windows import Windows, WindowSample
 from jaxdyn.kinematics import difference, integrate
 from jaxdyn.simulation import System
 from jaxdyn.simulation.system import state_measurements

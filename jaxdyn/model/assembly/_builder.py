@@ -12,21 +12,33 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import namespace
 from jaxdyn.joints import AbstractJoint, Fixed
-from jaxdyn.model._arguments import BOUND, FINITE, NON_NEGATIVE, check_numbers, check_placement
-from jaxdyn.model._arrays import cast, float_array, stack_rows
-from jaxdyn.model._checks import (
+from jaxdyn.model.assembly._arguments import BOUND, FINITE, NON_NEGATIVE, check_numbers, check_placement
+from jaxdyn.model.assembly._arrays import cast, float_array, stack_rows
+from jaxdyn.model.assembly._checks import (
     check_descriptions,
     check_frames,
     check_link,
     inertia_notes,
     massless_joint_notes,
 )
-from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Info, Note, Shape
-from jaxdyn.model._entries import LinkEntry, MasslessInertia
-from jaxdyn.model._joint_properties import DEFAULTS, joint_property, rest_configuration
-from jaxdyn.model._model import JointProperties, Limits, Links, Mimic, Model, Placements
-from jaxdyn.model._numbering import group_joints, make_topology, mimic_pairs, order_depth_first
-from jaxdyn.model._placement import as_pose_pair, placement
+from jaxdyn.model.assembly._entries import LinkEntry, MasslessInertia
+from jaxdyn.model.assembly._joint_properties import DEFAULTS, joint_property, rest_configuration
+from jaxdyn.model.assembly._numbering import group_joints, make_topology, mimic_pairs, order_depth_first
+from jaxdyn.model.assembly._placement import as_pose_pair, placement
+from jaxdyn.model.structure import (
+    Actuator,
+    Closure,
+    Coupling,
+    Info,
+    JointProperties,
+    Limits,
+    Links,
+    Mimic,
+    Model,
+    Note,
+    Placements,
+    Shape,
+)
 from jaxdyn.spatial import Inertia
 
 CLOSURE_KINDS = ("point", "weld", "revolute", "cylindrical", "prismatic", "planar", "distance")

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import AbstractJoint, has_vector_rate
-from jaxdyn.model._checks import check_unique
-from jaxdyn.model._entries import LinkEntry
+from jaxdyn.model.assembly._checks import check_unique
+from jaxdyn.model.assembly._entries import LinkEntry
 from jaxdyn.recursion import Topology
 
 

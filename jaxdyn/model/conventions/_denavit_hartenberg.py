@@ -7,8 +7,7 @@ from jax.typing import ArrayLike
 
 from jaxdyn._errors import ModelError
 from jaxdyn.joints import Prismatic, Revolute
-from jaxdyn.model._model import Model
-from jaxdyn.model._serial import (
+from jaxdyn.model.conventions._serial import (
     IDENTITY,
     ChainLink,
     PosePair,
@@ -20,6 +19,7 @@ from jaxdyn.model._serial import (
     move_inertia,
     vector,
 )
+from jaxdyn.model.structure import Model
 from jaxdyn.spatial import Inertia
 
 _Z = (0.0, 0.0, 1.0)

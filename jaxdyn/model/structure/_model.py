@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxdyn._errors import ModelError
 from jaxdyn._types import Array, Float
 from jaxdyn.joints import AbstractJoint, Fixed
-from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Info, Note, Shape
+from jaxdyn.model.structure._descriptions import Actuator, Closure, Coupling, Info, Note, Shape
 from jaxdyn.recursion import Topology
 
 

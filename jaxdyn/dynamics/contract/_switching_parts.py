@@ -7,7 +7,7 @@ import equinox as eqx
 
 from jaxdyn._numerics import as_function
 from jaxdyn._types import PyTree, Scalar
-from jaxdyn.dynamics._contracts import AbstractPart
+from jaxdyn.dynamics.contract._part import AbstractPart
 
 
 class PartSwitch(eqx.Module):

@@ -11,7 +11,7 @@ from jaxdyn._errors import ModelError
 from jaxdyn._types import Array
 from jaxdyn.actuators import Drive
 from jaxdyn.identification.logs import has_logged_inputs, with_logged_inputs
-from jaxdyn.identification.methods._windows import UniformPath, Windows, WindowSample
+from jaxdyn.identification.methods.windows._windows import UniformPath, Windows, WindowSample
 from jaxdyn.simulation import Signal, State, System, integrate_fixed_steps, simulate
 from jaxdyn.simulation.system import measurements, replace_measured
 

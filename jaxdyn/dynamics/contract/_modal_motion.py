@@ -8,7 +8,8 @@ from typing import Any
 import equinox as eqx
 
 from jaxdyn._types import Array, Bool, Float, PyTree, Velocity
-from jaxdyn.dynamics._contracts import AbstractMotion, AbstractPart
+from jaxdyn.dynamics.contract._motion import AbstractMotion
+from jaxdyn.dynamics.contract._part import AbstractPart
 from jaxdyn.model import Model
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import is_concrete
 from jaxdyn.joints import AbstractJoint, Helical, Prismatic, Revolute
-from jaxdyn.model._model import Model
-from jaxdyn.model._serial import (
+from jaxdyn.model.conventions._serial import (
     IDENTITY,
     ChainLink,
     PosePair,
@@ -22,6 +21,7 @@ from jaxdyn.model._serial import (
     move_inertia,
     vector,
 )
+from jaxdyn.model.structure import Model
 from jaxdyn.spatial import Inertia
 
 _SMALL = 1e-12

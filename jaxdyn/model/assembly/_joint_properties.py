@@ -7,7 +7,7 @@ import numpy as np
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import is_concrete, namespace
 from jaxdyn.joints import AbstractJoint, AbstractVectorJoint, Continuous, Planar
-from jaxdyn.model._entries import LinkEntry
+from jaxdyn.model.assembly._entries import LinkEntry
 
 _NEUTRAL_ZERO = (AbstractVectorJoint.neutral, Continuous.neutral, Planar.neutral)
 DEFAULTS = {

@@ -9,8 +9,17 @@ from jax.typing import ArrayLike
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import is_concrete, namespace
 from jaxdyn.joints import Prismatic, Revolute
-from jaxdyn.model._model import Model
-from jaxdyn.model._serial import ChainLink, as_pose, build_chain, check_count, cross, move_inertia, unit, vector
+from jaxdyn.model.conventions._serial import (
+    ChainLink,
+    as_pose,
+    build_chain,
+    check_count,
+    cross,
+    move_inertia,
+    unit,
+    vector,
+)
+from jaxdyn.model.structure import Model
 from jaxdyn.spatial import Inertia
 
 Vector = ArrayLike | Sequence[Any]

@@ -12,8 +12,8 @@ import numpy as np
 from jaxdyn._errors import ModelError
 from jaxdyn._numerics import is_concrete, namespace
 from jaxdyn.joints import AbstractJoint
-from jaxdyn.model._builder import ModelBuilder
-from jaxdyn.model._model import Model
+from jaxdyn.model.assembly import ModelBuilder
+from jaxdyn.model.structure import Model
 from jaxdyn.spatial import Inertia, Pose, matrix_to_quaternion
 
 PosePair = tuple[Any, Any]

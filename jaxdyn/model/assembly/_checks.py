@@ -9,9 +9,9 @@ import numpy as np
 from jaxdyn._errors import ModelError, check_instance
 from jaxdyn._numerics import is_concrete
 from jaxdyn.joints import AbstractJoint, parameter_shapes
-from jaxdyn.model._arguments import BOUND, DIRECTION, FINITE, MAGNITUDE, NON_NEGATIVE, check_numbers
-from jaxdyn.model._descriptions import Actuator, Closure, Coupling, Note, Shape
-from jaxdyn.model._entries import LinkEntry
+from jaxdyn.model.assembly._arguments import BOUND, DIRECTION, FINITE, MAGNITUDE, NON_NEGATIVE, check_numbers
+from jaxdyn.model.assembly._entries import LinkEntry
+from jaxdyn.model.structure import Actuator, Closure, Coupling, Note, Shape
 from jaxdyn.spatial import Inertia, inertia_defect
 
 #: note in the report on a joint without inertia
