@@ -23,6 +23,7 @@ def bend(beam: Beam, force=(0.0, 0.0, 0.0), moment=(0.0, 0.0, 0.0), **options):
     return deflections_at(cantilever(beam), {"arm": beam}, NONE, NONE, NONE, wrench[None], **options)
 
 
+@pytest.mark.slow
 def test_tip_force():
     """`d = F l^3 / 3 E I` and `th = F l^2 / 2 E I`, along the beam `F s^2 (3 l - s) / 6 E I`."""
     x = bend(Beam(TUBE, LIGHT, 0.8), (0.0, 0.0, 50.0))

@@ -27,6 +27,7 @@ def test_falling_rod():
     np.testing.assert_allclose(loads.torque, 0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_rotating_rod():
     """`N(s) = mu w^2 (l^2 - s^2) / 2`: 150 N at the hinge."""
     model, beams = thin_rod(2.0, 1.5)
@@ -38,6 +39,7 @@ def test_rotating_rod():
     np.testing.assert_allclose(loads.shear, 0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_tip_force_and_own_weight_of_a_cantilever():
     """`M(0) = F l` and `M(0) = w l^2 / 2`; the force acts at the end."""
     beam = Beam(Tube(0.03, 0.026), ALUMINIUM, 0.8)
