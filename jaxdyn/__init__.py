@@ -131,6 +131,7 @@ if _TYPE_CHECKING:
     from jaxdyn import flexible as flexible
     from jaxdyn import formulations as formulations
     from jaxdyn import identification as identification
+    from jaxdyn import loads as loads
     from jaxdyn import paths as paths
     from jaxdyn import trajopt as trajopt
     from jaxdyn import viz as viz

@@ -11,6 +11,7 @@ ON_DEMAND = (
     "flexible",
     "formulations",
     "identification",
+    "loads",
     "paths",
     "trajopt",
     "viz",

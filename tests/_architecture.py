@@ -30,6 +30,7 @@ LAYERS = (
     {"dynamics", "formulations"},
     {"actuators", "flexible", "constraints", "contact", "control", "paths"},
     {"simulation"},
+    {"loads"},
     {"identification", "trajopt", "design"},
     {"distributed", "viz", "cli"},
 )

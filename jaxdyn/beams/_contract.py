@@ -40,3 +40,11 @@ class AbstractSection(eqx.Module):
     @abc.abstractmethod
     def shear_coefficients(self, poisson_ratio: ArrayLike) -> Float[Array, "2"]:
         """Timoshenko's coefficients k of the shear forces along y and z: `V = k G A gamma`."""
+
+    @abc.abstractmethod
+    def fibre_stresses(self, force: Float[Array, "3"], moment: Float[Array, "3"]) -> Float[Array, "fibres 2"]:
+        """Normal and shear stress, Pa, at the fibres of the section that may bear the largest equivalent stress.
+
+        `force` is (N, V_y, V_z) in N and `moment` (T, M_y, M_z) in N m, exerted on the section whose outward normal is
+        x. The normal stress is `N / A + z M_y / I_y - y M_z / I_z`.
+        """

@@ -4,9 +4,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxdyn._numerics import as_float
+from jaxdyn._errors import ArgumentError
+from jaxdyn._numerics import as_float, optional_float, safe_norm
 from jaxdyn._types import Array, Float
+from jaxdyn.beams._circular_stresses import circular_stresses
 from jaxdyn.beams._contract import AbstractSection, SectionProperties
+from jaxdyn.beams._rectangular_stresses import rectangular_stresses
 
 
 class Round(AbstractSection):
@@ -27,6 +30,10 @@ class Round(AbstractSection):
         nu = as_float(poisson_ratio)
         k = 6 * (1 + nu) / (7 + 6 * nu)
         return jnp.stack([k, k])
+
+    def fibre_stresses(self, force: Float[Array, "3"], moment: Float[Array, "3"]) -> Float[Array, "fibres 2"]:
+        """Stresses at the extreme fibres in bending and at those of largest shear."""
+        return circular_stresses(self.radius, jnp.zeros_like(self.radius), self.properties(), force, moment)
 
 
 class Tube(AbstractSection):
@@ -49,6 +56,10 @@ class Tube(AbstractSection):
         square = (1 + m2) ** 2
         k = 6 * (1 + nu) * square / ((7 + 6 * nu) * square + (20 + 12 * nu) * m2)
         return jnp.stack([k, k])
+
+    def fibre_stresses(self, force: Float[Array, "3"], moment: Float[Array, "3"]) -> Float[Array, "fibres 2"]:
+        """Stresses at the extreme fibres in bending and at those of largest shear."""
+        return circular_stresses(self.outer_radius, self.inner_radius, self.properties(), force, moment)
 
 
 class Rectangle(AbstractSection):
@@ -80,6 +91,10 @@ class Rectangle(AbstractSection):
         k = 10 * (1 + nu) / (12 + 11 * nu)
         return jnp.stack([k, k])
 
+    def fibre_stresses(self, force: Float[Array, "3"], moment: Float[Array, "3"]) -> Float[Array, "fibres 2"]:
+        """Stresses at the corners and at the middles of the sides."""
+        return rectangular_stresses(self.width, self.height, self.properties(), force, moment)
+
 
 class Profile(AbstractSection):
     """A section given by its numbers, as profile tables list them.
@@ -88,10 +103,15 @@ class Profile(AbstractSection):
 
     * `numbers`: `SectionProperties`.
     * `shear`: shear coefficients along y and z, `(2,)`.
+    * `extents`: distances of the outer fibres from the centroid along y and z, `(2,)`, m; stresses need them.
+    * `torsion_modulus`: W_t of the largest shear stress in torsion, `tau = T / W_t`, m^3; J_t divided by the larger
+      extent unless given.
     """
 
     numbers: SectionProperties
     shear: Float[Array, "2"] = eqx.field(converter=as_float, default=(1.0, 1.0))
+    extents: Float[Array, "2"] | None = eqx.field(converter=optional_float, default=None)
+    torsion_modulus: Float[Array, ""] | None = eqx.field(converter=optional_float, default=None)
 
     def properties(self) -> SectionProperties:
         """The numbers."""
@@ -100,3 +120,14 @@ class Profile(AbstractSection):
     def shear_coefficients(self, poisson_ratio: ArrayLike) -> Float[Array, "2"]:
         """The two coefficients, whatever the material."""
         return self.shear
+
+    def fibre_stresses(self, force: Float[Array, "3"], moment: Float[Array, "3"]) -> Float[Array, "fibres 2"]:
+        """An upper bound: the shear stresses `V / k A` and `T / W_t` at the corners of the bounding rectangle."""
+        if self.extents is None:
+            raise ArgumentError("a Profile without extents has no stresses; give Profile(..., extents=(c_y, c_z)) in m")
+        n, (y, z) = self.numbers, self.extents
+        modulus = n.torsion_constant / jnp.maximum(y, z) if self.torsion_modulus is None else self.torsion_modulus
+        bending = z * jnp.abs(moment[1]) / n.second_moment_y + y * jnp.abs(moment[2]) / n.second_moment_z
+        normal = force[0] / n.area + jnp.stack([bending, -bending])
+        shear = jnp.abs(moment[0]) / modulus + safe_norm(force[1:] / self.shear) / n.area
+        return jnp.stack([normal, jnp.broadcast_to(shear, (2,))], 1)

@@ -16,15 +16,14 @@ from jaxdyn._types import Array, Bool, Config, Float, Int, PyTree, Scalar, Veloc
 from jaxdyn.dynamics import (
     Action,
     JointReactions,
-    joint_reactions,
     kinetic_energy,
     momentum,
     potential_energy,
-    rnea,
 )
 from jaxdyn.kinematics import Poses, forward_kinematics, frame_pose
 from jaxdyn.model import Model
 from jaxdyn.simulation.system import State, System, in_modes, to_state
+from jaxdyn.simulation.trajectory._forces import contacts, external_wrenches, power, reactions
 from jaxdyn.simulation.trajectory._status import SimulationStatus
 from jaxdyn.simulation.trajectory._summary import explain_failures, summarise
 from jaxdyn.spatial import Pose
@@ -245,7 +244,7 @@ class Trajectory(eqx.Module):
     @property
     def power(self) -> Float[Array, "*batch times"]:
         """Power of all efforts and wrenches, constraint forces included, which is the rate of the energy; W."""
-        return _map_rows(_power, self)
+        return _map_rows(power, self)
 
     @property
     def contacts(self) -> Any:
@@ -255,12 +254,18 @@ class Trajectory(eqx.Module):
                 f"the motion of this trajectory is {type(self.system.motion).__name__}, which has no contacts; "
                 "simulate System(model, motion=ContactMotion(contacts))"
             )
-        return _map_rows(_contacts, self)
+        return _map_rows(contacts, self)
+
+    @property
+    def external(self) -> Float[Array, "*batch times links 6"]:
+        """Wrenches on the links, of all parts, constraints and contacts: (moment, force) in link axes about the link's
+        origin, N m and N."""
+        return _map_rows(external_wrenches, self)
 
     @property
     def reactions(self) -> JointReactions:
         """Reactions in the joints, under all efforts and wrenches, constraint forces included."""
-        return _map_rows(_reactions, self)
+        return _map_rows(reactions, self)
 
 
 @eqx.filter_jit
@@ -325,35 +330,3 @@ def _inputs(system, t, state: State):
 
 def _acceleration(system, t, state: State):
     return system.rate(t, state).v
-
-
-def _all_forces(system, t, state: State) -> tuple[Action, Action]:
-    """Efforts and wrenches of parts and joints, and those of the constraints."""
-    action = system.action(t, state)
-    effort, external = action.effort, action.external
-    return action, system.motion.exerted(system.mounted_model, t, state.q, state.v, effort, external)
-
-
-def _sum(a: Any, b: Any) -> Any:
-    return a if b is None else b if a is None else a + b
-
-
-def _power(system, t, state: State):
-    action, constraint = _all_forces(system, t, state)
-    zero = jnp.zeros_like(state.v)
-    effort, external = _sum(action.effort, constraint.effort), _sum(action.external, constraint.external)
-    if external is None:
-        return effort @ state.v
-    load = rnea(system.mounted_model, state.q, zero, zero) - rnea(system.mounted_model, state.q, zero, zero, external)
-    return (effort + load) @ state.v
-
-
-def _contacts(system, t, state: State):
-    action = system.action(t, state)
-    return system.motion.contact_state(system.mounted_model, t, state.q, state.v, action.effort, action.external)
-
-
-def _reactions(system, t, state: State) -> JointReactions:
-    action, constraint = _all_forces(system, t, state)
-    a = system.motion.acceleration(system.mounted_model, t, state.q, state.v, action.effort, action.external)
-    return joint_reactions(system.mounted_model, state.q, state.v, a, _sum(action.external, constraint.external))
