@@ -34,6 +34,8 @@ OPEN, HIT, HIT_STRAIGHT, GRAZE, REST, SLIDE, STOP, LEAVE, UNLOAD, STRIKE = range
 _SEVERAL = np.array([HIT, HIT_STRAIGHT, GRAZE, REST, SLIDE, STOP, LEAVE, UNLOAD])
 #: m, of contacts that take no part in the state
 LEAST_GAP = 1e-3
+#: m/s, below which a normal velocity is rounding error
+STILL = 1e-9
 
 
 class Discrete(NamedTuple):
@@ -50,7 +52,7 @@ class Evaluation(NamedTuple):
     value: Any
     #: which of these are unique: impulses and forces of several contacts may not be
     is_unique: Any
-    #: which contacts are closed and which groups slide after it
+    #: which contacts are closed and which groups slide after it, and which contacts approach before it
     pattern: Any
     failure: Any
     culprit: Any
@@ -141,20 +143,40 @@ def _velocity(layout, measure, q, v, kind, chosen, order, speed):
     return jnp.where(kind == REST, 0.0, v)
 
 
+def _turns(layout, start, end):
+    """1 for friction with two directions without slip before an impact and with slip after it.
+
+    Beside the state the slip turns to its direction during the impact: impulses are a cone over the slip before it,
+    which has no derivative at its tip.
+    """
+    two = np.sum(layout.rows < layout.num_rows, axis=1) == 2
+    speed = lambda state: jnp.linalg.norm(state.slip, axis=1)
+    hits = start.normal_velocity[layout.contact] < -STILL
+    return jnp.where(two & hits & (speed(start) < STILL) & (speed(end) > STILL), 1.0, 0.0)
+
+
 def evaluate(mechanism: Mechanism, x, discrete: Discrete) -> Evaluation:
     """The switch of the motion at a state, with its impact, and accelerations and contact forces after it."""
     model, motion = mechanism.build(x["p"])
     t = jnp.zeros(())
     before = motion.in_modes(discrete.modes)
     q = jd.integrate(model, jd.neutral(model), x["dq"])
+    opened = discrete.fired[: motion.layout.num_contacts]
+    taking_part = jnp.clip(discrete.modes.closed + opened, 0, 1)
+    # contacts that touch have no gap, also beside the state: an instant with another gap is not the one of the event
+    touching = ContactModes(taking_part, discrete.modes.sliding, discrete.modes.direction, 0 * opened)
+    q = motion.in_modes(touching).project(model, t, q, 0 * x["v"])[0]
     q, v = before.project(model, t, q, x["v"])
+    start = before.contact_state(model, t, q, v, x["tau"], None)
     out = before.switch(model, t, q, v, discrete.fired, lambda motion, v: (x["tau"], None))
     after = motion.in_modes(out.modes)
     a = after.acceleration(model, t, q, out.v, x["tau"], None)
     at = after.contact_state(model, t, q, out.v, x["tau"], None)
     moves, forces = jnp.concatenate([out.v, a]), jnp.concatenate([out.impulse, at.normal_force, at.friction.ravel()])
-    taking_part = discrete.modes.closed + discrete.fired[: motion.layout.num_contacts] > 0
     is_unique = jnp.concatenate([jnp.ones_like(moves) > 0, jnp.broadcast_to(jnp.sum(taking_part) <= 1, forces.shape)])
-    pattern = jnp.concatenate([out.modes.closed, out.modes.sliding])
+    # without normal speed, the derivative is that of motions in which closing contacts approach and others separate
+    is_still, closes = jnp.abs(start.normal_velocity) < STILL, out.modes.closed > 0
+    approaches = taking_part * jnp.where(is_still, closes, start.normal_velocity < 0)
+    pattern = jnp.concatenate([out.modes.closed, out.modes.sliding, approaches, _turns(motion.layout, start, at)])
     energy = jnp.stack([jd.kinetic_energy(model, q, u) for u in (v, out.v)])
     return Evaluation(jnp.concatenate([moves, forces]), is_unique, pattern, out.failure, out.culprit, energy)

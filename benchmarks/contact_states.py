@@ -11,7 +11,10 @@ along a random direction of state, efforts and all numbers of the mechanism, and
 A derivative is compared with one-sided differences of second order to both sides of the state. A side counts if the
 modes after the switch are the same along it and the differences with two steps agree. On the boundary between two
 modes the derivative is one-sided, in the modes chosen at the state, so one side at most counts; at a kink within one
-set of modes, such as an impact without slip, it has to equal one of the two one-sided derivatives. Columns:
+set of modes, such as an impact without slip in the plane, it has to equal one of the two one-sided derivatives. Where
+contacts touch without normal speed, a side counts if closing contacts approach on it and the others separate: these are
+the motions to which the derivative belongs. No side counts for an impact in space that begins to slide from rest, whose
+impulses are a cone over the slip before it. All states have zero gaps at the contacts of the event. Columns:
 
 * `states`: evaluated; `compared`: with at least one side that counts.
 * `NaN`: not finite in value, derivative or gradient. `sign`: a component of the derivative with the wrong sign on all

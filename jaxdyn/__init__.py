@@ -128,6 +128,7 @@ if _TYPE_CHECKING:
     from jaxdyn import beams as beams
     from jaxdyn import contact as contact
     from jaxdyn import distributed as distributed
+    from jaxdyn import flexible as flexible
     from jaxdyn import formulations as formulations
     from jaxdyn import identification as identification
     from jaxdyn import paths as paths

@@ -8,6 +8,7 @@ ON_DEMAND = (
     "beams",
     "contact",
     "distributed",
+    "flexible",
     "formulations",
     "identification",
     "paths",

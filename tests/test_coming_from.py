@@ -1,4 +1,4 @@
-"""The columns of docs/coming_from.md give the same numbers."""
+"""The lines of docs/coming_from.md give the same numbers."""
 
 import re
 
@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 import jaxdyn as jd
-from tests.pages import code_blocks, read_page
+from tests.pages import read_page, run_page
 
 URDF = """<robot name="arm"><link name="base"/>{links}{joints}</robot>"""
 
@@ -32,18 +32,25 @@ def arm() -> str:
 
 
 def rows() -> dict[str, list[str]]:
-    """The code of each task by column."""
-    lines = re.findall(r"^\| ([A-Za-z][^|]*) \|(.*)\|$", read_page("coming_from").split("## Conventions")[0], re.M)
-    return {task: re.findall(r"`([^`]*)`", cells) for task, cells in lines if task != "task"}
+    """The code of each task, in the order of the libraries."""
+    table = read_page("coming_from").split("## Conventions")[0]
+    lines = re.findall(r"^\| (?:\*\*(.*?)\*\*)? *\| [^|]* \| (.*) \|$", table, re.M)
+    tasks: dict[str, list[str]] = {}
+    for name, cell in lines:
+        if cell in ("code", "---"):
+            continue
+        if name:
+            tasks[name] = []
+        code = re.search(r"`([^`]*)`", cell)
+        tasks[list(tasks)[-1]].append(code[1] if code else "")
+    return tasks
 
 
 @pytest.mark.slow
-def test_columns_agree(tmp_path, monkeypatch):
+def test_libraries_agree(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm.urdf").write_text(arm())
-    names: dict = {}
-    for block in code_blocks("coming_from"):
-        exec(block, names)
+    names = run_page("coming_from")
     names["qs"] = jnp.stack([names["q"], -names["q"]])
     table = rows()
     assert len(table) == 12

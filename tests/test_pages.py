@@ -1,4 +1,4 @@
-"""The code of the pages on models, dynamics, extensions and pictures runs."""
+"""The code of the pages on models, dynamics, extensions, pictures, and the quickstart runs."""
 
 import jax
 import pytest
@@ -31,3 +31,11 @@ def test_pictures_page(tmp_path, monkeypatch):
     names = run_page("pictures")
     assert len(names["figure"].axes) == 1 and len(str(names["page"])) > 10_000
     assert (tmp_path / "fall.gif").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_quickstart_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_page("quickstart")
+    assert names["found"].cost < 0.8 * names["found"].history[0]
+    assert all((tmp_path / name).stat().st_size > 10_000 for name in ("arm.png", "falls.gif", "report.html"))

@@ -103,11 +103,10 @@ def animate(
     if suffix == ".mp4" and shutil.which("ffmpeg") is None:
         raise ArgumentError(f"{path}: writing .mp4 needs the program ffmpeg, which is not on PATH; write a .gif")
     motion = Motion.of(trajectory, fps, speed)
-    model = trajectory.system.model
-    scene = build_scene(model, shapes)
+    scene = build_scene(motion.model, shapes)
     points = scene_points(scene, motion.rotation, motion.origin)
     picture = _Picture(scene, points, view, 5.0, dpi)
-    paths = motion.trace(model, trace)
+    paths = motion.trace(trace)
     writer = FFMpegWriter(fps) if suffix == ".mp4" else PillowWriter(fps)
     with tempfile.TemporaryDirectory() as folder:
         film = Path(folder) / f"film{suffix}"

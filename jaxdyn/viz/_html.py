@@ -78,8 +78,7 @@ def as_html(
 ) -> Page:
     """The page of `to_html` as an object that a notebook displays."""
     motion = Motion.of(trajectory, fps, 1.0)
-    model = trajectory.system.model
-    scene = build_scene(model, shapes)
+    scene = build_scene(motion.model, shapes)
     points = scene_points(scene, motion.rotation, motion.origin)
     points = points[np.isfinite(points).all(axis=1)]
     low, high = points.min(axis=0), points.max(axis=0)
@@ -90,12 +89,12 @@ def as_html(
         "sticks": [[s.links, _numbers(s.points), s.color] for s in scene.sticks],
         "solids": [[s.link, _numbers(s.vertices), s.faces, s.color] for s in scene.solids],
         "ground": [_numbers(edge) for edge in ground_grid(points)],
-        "traces": [_numbers(path) for paths in motion.trace(model, trace) for path in paths],
+        "traces": [_numbers(path) for paths in motion.trace(trace) for path in paths],
         "centre": _numbers((low + high) / 2),
         "radius": max(float(np.linalg.norm(high - low)) / 2, 1e-3),
         "view": choose_camera(points, view).angles,
     }
-    name = html.escape(model.name if title is None else title)
+    name = html.escape(motion.model.name if title is None else title)
     text = _TEMPLATE.read_text(encoding="utf-8").replace("TITLE", name)
     return Page(text.replace("DATA", json.dumps(data, separators=(",", ":")).replace("</", "<\\/")))
 

@@ -15,6 +15,8 @@ from jaxdyn.viz._scene import link_poses, place
 class Motion:
     """Poses of the links at the pictures of an animation, for each trajectory of a batch."""
 
+    #: the robot, of a batch the last one
+    model: Model
     #: times of the pictures, s
     t: np.ndarray
     #: rotations `(batch, pictures, links + 1, 3, 3)` and origins `(batch, pictures, links + 1, 3)`, the world last
@@ -30,17 +32,18 @@ class Motion:
         q = np.asarray(trajectory.q)
         if q.ndim not in (2, 3):
             raise ShapeError(f"the trajectory has configurations of shape {q.shape}; expected one batch axis at most")
-        q, reached = (q, trajectory.reached) if q.ndim == 3 else (q[None], np.asarray(trajectory.reached)[None])
-        t = np.asarray(trajectory.t).reshape(-1, q.shape[1])[0]
-        last = max(1, int(np.asarray(reached).all(0).sum()))
+        samples = [trajectory] if q.ndim == 2 else [trajectory[k] for k in range(len(q))]
+        t = np.asarray(samples[0].t)
+        last = max(1, min(int(np.asarray(x.reached).sum()) for x in samples))
         times = np.arange(t[0], t[last - 1] + 0.5 * speed / fps, speed / fps)
         nearest = np.abs(t[:last] - times[:, None]).argmin(axis=1)
-        rotation, origin = link_poses(trajectory.system.model, q[:, nearest])
-        return cls(t[nearest], rotation, origin)
+        poses = [link_poses(x.system.model, np.asarray(x.q)[nearest]) for x in samples]
+        rotation, origin = (np.stack(x) for x in zip(*poses, strict=True))
+        return cls(samples[-1].system.model, t[nearest], rotation, origin)
 
-    def trace(self, model: Model, names: Sequence[str]) -> list[np.ndarray]:
+    def trace(self, names: Sequence[str]) -> list[np.ndarray]:
         """Positions `(batch, pictures, 3)` of links and frames."""
-        paths = []
+        model, paths = self.model, []
         for name in names:
             frames = model.topology.frame_names
             if name in model.link_names:

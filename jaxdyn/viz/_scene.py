@@ -63,11 +63,16 @@ def build_scene(model: Model, shapes: bool = True) -> Scene:
 def link_poses(model: Model, q) -> tuple[np.ndarray, np.ndarray]:
     """Rotations `(..., links + 1, 3, 3)` and origins `(..., links + 1, 3)`; the last one is the world."""
     q = np.asarray(q)
-    poses = jax.jit(jax.vmap(lambda q: forward_kinematics(model, q)))(q.reshape(-1, q.shape[-1]))
+    poses = _poses(model, q.reshape(-1, q.shape[-1]))
     rotation, origin = np.asarray(poses.rotation, float), np.asarray(poses.translation, float)
     rotation = np.concatenate([rotation, np.broadcast_to(np.eye(3), (len(rotation), 1, 3, 3))], axis=1)
     origin = np.concatenate([origin, np.zeros((len(origin), 1, 3))], axis=1)
     return rotation.reshape(*q.shape[:-1], *rotation.shape[1:]), origin.reshape(*q.shape[:-1], *origin.shape[1:])
+
+
+@jax.jit
+def _poses(model: Model, q):
+    return jax.vmap(lambda q: forward_kinematics(model, q))(q)
 
 
 def place(rotation: np.ndarray, origin: np.ndarray, links, points: np.ndarray) -> np.ndarray:

@@ -51,7 +51,7 @@ def test_bundled_pendulum(tmp_path, capsys):
     assert re.search(rf"^steps +{int(truth.num_steps)} of Tsit5, adaptive$", text, re.MULTILINE)
     drift = float(re.search(r"^energy drift +([\d.e-]+) J", text, re.MULTILINE)[1])
     assert drift == pytest.approx(float(jnp.abs(truth.energy - truth.energy[0]).max()), rel=0.1) and drift < 1e-5
-    assert re.search(r"^status +FINISHED$", text, re.MULTILINE) and f"{out}" in text
+    assert re.search(r"^status +FINISHED: the last time was reached$", text, re.MULTILINE) and f"{out}" in text
     assert [p.name for p in tmp_path.iterdir()] == ["run.csv"]
 
 
@@ -224,6 +224,17 @@ def test_joint_stops(tmp_path, capsys):
         q = _control_table._columns(tmp_path / "run.csv")["q.j"]
         assert abs(q.min() - low) < 0.15 and q.min() > low - 0.15
     assert q.min() >= -0.5 - 1e-9
+
+
+@pytest.mark.slow
+def test_a_joint_held_by_its_stop_is_named(tmp_path, capsys):
+    """A slider falls onto a plastic stop at -0.5 m."""
+    builder = jd.ModelBuilder()
+    builder.add_link("puck", "world", jd.joints.Prismatic([0, 0, 1]), jd.spatial.point_mass(1.0), lower=-0.5)
+    jd.save(tmp_path / "slider.model", builder.build())
+    main(["simulate", str(tmp_path / "slider.model"), "--time", "1", "--dt", "0.01", "--stops", "0"])
+    text = "".join(capsys.readouterr())
+    assert re.search(r"HELD: .*: puck_joint = -0\.5 m at its lower limit -0\.5; start within", text)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A ball on a floor with friction against slip, rolling and spinning in one program."""
+"""A ball on a floor with all kinds of friction in one program: elliptic cones, rolling and spinning friction."""
 
 from typing import Any
 
@@ -42,6 +42,36 @@ def run(v0, end, **friction):
     out = roll(law, jnp.asarray(v0, float), jnp.asarray(float(end)))
     assert out.status == SimulationStatus.FINISHED
     return out
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.7])
+def test_anisotropic_friction_bends_the_path(turn):
+    """A ball that slides without rotation: `c_2 / c_2(0) = (c_1 / c_1(0))^(ratio^2)` along and across the direction."""
+    ratio = 0.6
+    along, across = np.array([np.cos(turn), np.sin(turn), 0]), np.array([-np.sin(turn), np.cos(turn), 0])
+    start = 3 * along + 2 * across
+    out = run([0, 0, 0, *start], 0.4, ratio=ratio, direction=along)
+    assert out.modes.sliding[:, 0].all()
+    slip = np.asarray(out.contacts.slip[:, 0])
+    first, second = slip @ along, slip @ across
+    assert_allclose(second / 2, (first / 3) ** ratio**2, atol=1e-8)
+    # the force in the elliptic cone
+    speed = np.hypot(first, ratio * second)
+    force = -0.3 * MASS * GRAVITY * (first[:, None] * along + ratio**2 * second[:, None] * across) / speed[:, None]
+    assert_allclose(out.contacts.friction[:, 0], force, atol=1e-7)
+
+
+def test_spinning_friction_stops_a_spinning_ball():
+    """A ball at rest that spins about the vertical: `w' = -spinning m g / I`."""
+    out = run([0, 0, 5.0, 0, 0, 0], 8.0, spinning=0.01, rolling=0.01)
+    stop = 5.0 * MOMENT / (0.01 * MASS * GRAVITY)
+    count = int(out.phases.count)
+    assert_allclose(out.phases.time[count - 1], stop, atol=1e-7)
+    times = np.linspace(0, 8, 9)
+    assert_allclose(out.v[:, 2], np.maximum(5 * (1 - times / stop), 0), atol=1e-8)
+    assert_allclose(out.modes.sliding[:, 2], times <= stop)
+    assert_allclose(out.contacts.friction[1, 2], (0, 0, -0.01 * MASS * GRAVITY), atol=1e-8)
+    assert_allclose(out.q[-1, 4:], (0, 0, RADIUS), atol=1e-9)
 
 
 def test_rolling_and_spinning_friction_do_not_disturb_each_other():

@@ -11,7 +11,7 @@ from ..pages import read_page, run_page
 @pytest.mark.slow
 def test_page_runs():
     names = run_page("control")
-    assert names["costs"][-1] < names["costs"][0]
+    assert names["found"].history[-1] < names["found"].history[0]
     assert names["tuned"].kp.min() > 0
 
 

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -83,7 +84,8 @@ def test_shapes_are_polyhedra_with_outward_faces():
 def test_animation_shows_the_motion(tmp_path):
     model = jd.robots.pendulum()
     q = np.linspace(0, np.pi / 2, 11)[:, None]
-    path = animate(swing(model, np.stack([q, q / 2])), tmp_path / "swing.gif", fps=4, speed=1.0, trace=["tip"], dpi=40)
+    batch = jax.tree.map(lambda *x: jnp.stack(x), swing(model, q), swing(jd.robots.pendulum(1.3), q / 2))
+    path = animate(batch, tmp_path / "swing.gif", fps=4, speed=1.0, trace=["tip"], dpi=40)
     with Image.open(path) as film:
         assert film.n_frames == 5
         first, last = (np.asarray((film.seek(k), film.convert("RGB"))[1]) for k in (0, 4))
@@ -115,11 +117,12 @@ def test_page_in_a_browser(tmp_path):
     path = to_html(swing(model, np.tile(np.asarray(jd.neutral(model)), (2, 1))), tmp_path / "page.html")
     picture = tmp_path / "page.png"
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=640,480", "--virtual-time-budget=800"]
+    flags += ["--disable-background-networking", "--disable-sync", "--no-first-run", "--disable-quic"]
     profile = f"--user-data-dir={tmp_path / 'profile'}"
     subprocess.run(
         [browser, *flags, profile, f"--screenshot={picture}", path.as_uri()],
         check=True,
-        timeout=120,
+        timeout=300,
         capture_output=True,
     )
     pixels = np.asarray(Image.open(picture).convert("RGB")).reshape(-1, 3).astype(int)

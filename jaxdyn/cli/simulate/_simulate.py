@@ -220,7 +220,7 @@ def _describe_run(
         ("compiled", f"in {compiling:.2f} s"),
         ("ran", f"in {seconds:.3g} s, {arguments.time / max(seconds, 1e-9):.3g} times real time"),
         _energy(trajectory),
-        ("status", SimulationStatus(int(trajectory.status)).name),
+        ("status", str(SimulationStatus(int(trajectory.status)))),
     ]
 
 

@@ -27,6 +27,11 @@ class Cones(NamedTuple):
     sticking: Float[Array, " groups"]
     sliding: Float[Array, " groups"]
 
+    @property
+    def are_points(self):
+        """Whether the cones have no width: a group without friction never sticks."""
+        return (self.sticking <= 0) & (self.sliding <= 0)
+
 
 def friction_cones(contacts: tuple[Contact, ...], dtype) -> Cones:
     """The radii of the cones of all groups."""

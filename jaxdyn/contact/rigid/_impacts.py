@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn._errors import ModelError
-from jaxdyn._numerics import pseudo_inverse
 from jaxdyn._types import Array, Bool, Float
 from jaxdyn.contact.laws import Newton, Poisson
 from jaxdyn.contact.rigid._complementarity import ContactProblem, solve_complementarity
@@ -51,22 +50,6 @@ class AbstractImpactSequence(eqx.Module):
     @abc.abstractmethod
     def resolve(self, encounter: Encounter) -> Impact:
         """Impulses after which no touching contact has an approach velocity."""
-
-
-def keep_slow_contacts(x: Encounter, impulses) -> Float[Array, " rows"]:
-    """Impulses after which touching contacts that would separate more slowly than the rest speed stay closed.
-
-    An impact at one contact often opens its neighbours, which gravity closes again: a sequence of ever smaller impacts.
-    Here it ends, by the projection of the velocity onto the closed contacts, which loses energy.
-    """
-    rows = contact_layout(x.contacts).normal
-    normal = (x.rate + x.delassus @ impulses)[rows]
-    slow = x.touching * (normal < x.rest_speed)
-    inverse, _ = pseudo_inverse(
-        slow[:, None] * x.delassus[rows[:, None], rows] * slow,
-        jnp.asarray(jnp.finfo(normal.dtype).eps ** 0.7, normal.dtype),
-    )
-    return impulses.at[rows].add(-inverse @ (slow * normal))
 
 
 def single_impact(encounter: Encounter, i) -> Float[Array, " rows"]:
@@ -121,8 +104,12 @@ class AllAtOnce(AbstractImpactSequence):
     """Simultaneous impacts are resolved together by one complementarity problem for all impulses.
 
     Newton's law holds at all touching contacts, or Poisson's law after a common compression (Glocker and Pfeiffer
-    1995); friction opposes the slip after the impact, or after each of its two phases. A single touching contact has
-    the exact impact path.
+    1995); friction opposes the slip after the impact, or after each of its two phases.
+
+    Arguments:
+
+    * `path`: whether an impact at a single touching contact follows the exact impact path, with friction against the
+      slip at each instant; False for the law of several contacts there too, as in time-stepping methods (Moreau 1988).
 
     ```python
     from jaxdyn.contact import AllAtOnce
@@ -131,9 +118,11 @@ class AllAtOnce(AbstractImpactSequence):
     ```
     """
 
+    path: bool = eqx.field(static=True, default=True)
+
     def check(self, contacts):
         names = [c.name for c in contacts if not isinstance(c.restitution, Newton | Poisson)]
-        if names and len(contacts) > 1:
+        if names and (len(contacts) > 1 or not self.path):
             raise ModelError(
                 f"the restitution of the contacts {names} is a law of single impacts; give "
                 "ContactMotion(..., impacts=OneAfterAnother()), or Newton or Poisson as their law"
@@ -142,7 +131,9 @@ class AllAtOnce(AbstractImpactSequence):
     def resolve(self, encounter):
         i = jnp.argmax(encounter.touching)
         alone = lambda: (single_impact(encounter, i), jnp.asarray(True))
-        if len(encounter.contacts) == 1:
+        if not self.path:
+            impulses, is_solved = self._together(encounter)
+        elif len(encounter.contacts) == 1:
             impulses, is_solved = alone()
         else:
             several = lambda: self._together(encounter)

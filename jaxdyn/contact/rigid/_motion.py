@@ -33,7 +33,7 @@ from jaxdyn.contact.rigid._forces import (
     slip_directions,
     zero_speed,
 )
-from jaxdyn.contact.rigid._impacts import AbstractImpactSequence, AllAtOnce, Encounter, Impact, keep_slow_contacts
+from jaxdyn.contact.rigid._impacts import AbstractImpactSequence, AllAtOnce, Encounter, Impact
 from jaxdyn.contact.rigid._layout import Layout, contact_layout, gather_groups
 from jaxdyn.contact.rigid._modes import ContactModes, open_modes
 from jaxdyn.contact.rigid._paradox import has_no_forces, impact_without_collision
@@ -49,10 +49,12 @@ from jaxdyn.contact.rigid._rows import (
 from jaxdyn.contact.rigid._switch import (
     PhaseStart,
     choose_modes,
+    closing_impulses,
     find_candidates,
     incipient_slips,
     settling_impulses,
     unit_rows,
+    world_forces,
     world_slip,
 )
 from jaxdyn.dynamics import (
@@ -198,7 +200,7 @@ class ContactMotion(AbstractModalMotion):
         """Gaps, rates and forces of all contacts in the modes of the motion, under efforts and wrenches."""
         _, forces, dynamics = self._closed(model, t, q, v, effort, external)
         rows = self.layout.normal
-        friction = world_slip(dynamics.at, gather_groups(self.layout, forces))
+        friction = world_forces(dynamics.at, gather_groups(self.layout, forces))
         slip = world_slip(dynamics.at, gather_groups(self.layout, dynamics.at.rate))
         return ContactState(dynamics.at.gap, dynamics.at.rate[rows], forces[rows], slip, friction)
 
@@ -233,7 +235,7 @@ class ContactMotion(AbstractModalMotion):
             reference = reference_directions(layout, dynamics.at.basis, modes.direction)
             slip = jnp.sum(gather_groups(layout, dynamics.at.rate) * reference, axis=1)
             is_closed = modes.closed > 0
-            group = jnp.where(modes.sliding > 0, slip, within)
+            group = jnp.where(cones.are_points, 1, jnp.where(modes.sliding > 0, slip, within))
             return jnp.concatenate(
                 [jnp.where(is_closed, normal, gaps), jnp.where(is_closed[layout.contact], group, 1), gain]
             )
@@ -319,14 +321,17 @@ class ContactMotion(AbstractModalMotion):
         """The impacts of touching contacts, and the modes after them."""
         layout, cones, before = self.layout, friction_cones(self.contacts, q.dtype), self._own_modes()
         impact, v, rate = self._collide(model, q, v, at, touching)
-        candidates = find_candidates(layout, at, rate, touching, rested * before.sliding)
+        candidates = find_candidates(layout, at, rate, touching, rested * before.sliding, self.rest_speed)
         trial = self.in_modes(ContactModes(candidates.closed, candidates.sliding, candidates.direction, before.margin))
         dynamics = trial._dynamics(model, t, q, v, *forces(trial, v))
         yields = rested * jnp.all(impact.impulses == 0)  # an impact changes the forces
         incipient = incipient_slips(layout, cones, before, self._directions(dynamics), dynamics, yields)
         slips, margin = trial._directions(dynamics), _margin(q.dtype)
         choice = choose_modes(layout, cones, candidates, slips, dynamics, released, incipient, margin)
-        p = settling_impulses(self.contacts, self.in_modes(choice.modes)._directions(dynamics), choice.modes, dynamics)
+        held = closing_impulses(layout, choice.modes.closed, dynamics)
+        rate = dynamics.at.rate + dynamics.delassus @ held
+        directions = self.in_modes(choice.modes)._directions(dynamics)
+        p = held + settling_impulses(self.contacts, directions, choice.modes, dynamics.delassus, rate)
         rate = dynamics.at.rate + dynamics.delassus @ p
         impact = impact._replace(impulses=impact.impulses + p)
         return PhaseStart(v + dynamics.spread @ p, rate, impact, dynamics, choice)
@@ -381,8 +386,6 @@ class ContactMotion(AbstractModalMotion):
             spread, delassus = reflect_inertia(kkt, at.jacobian)
             encounter = Encounter(self.contacts, delassus, at.rate, touching, self.rest_speed)
             impact = self.impacts.resolve(encounter)
-            if len(self.contacts) > 1:
-                impact = impact._replace(impulses=keep_slow_contacts(encounter, impact.impulses))
             return impact, v + spread @ impact.impulses, encounter_rate + delassus @ impact.impulses
 
         def keep():

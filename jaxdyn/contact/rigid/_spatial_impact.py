@@ -146,7 +146,9 @@ def _straight_end(law, e, cn, compressed: _Path, last: _Path, gain):
 def _friction_at_rest(delassus, static, kinetic) -> tuple[Float[Array, "2"], Float[Array, "2 2"]]:
     """Friction impulse per unit of normal impulse at a contact without slip: it sticks, or starts to slide.
 
-    Also the tangential impulse per unit of slip that stops the slip of a contact that sticks, zero if it slides.
+    Also the tangential impulse per unit of a small slip before the impact. It stops all slip of a contact that sticks.
+    If the contact slides, along d, it stops the slip e across d: `-e e^T / (e^T T e)` is the limit of the derivatives
+    of impacts whose slip is along d and vanishes.
     """
     tangential, coupling = delassus[1:, 1:], delassus[1:, 0]
     tolerance = jnp.asarray(jnp.finfo(coupling.dtype).eps ** 0.7, coupling.dtype)
@@ -174,4 +176,8 @@ def _friction_at_rest(delassus, static, kinetic) -> tuple[Float[Array, "2"], Flo
     k = jnp.where(slips, k, largest)
     excess, slope = jax.jvp(lambda k: jnp.sum(direction(k) ** 2), (k,), (jnp.ones_like(k),))
     k = k - jnp.where(slips, (excess - 1) / jax.lax.stop_gradient(jnp.where(slope < 0, slope, -1)), 0)
-    return jnp.where(slips, -kinetic * direction(k), sticking), jnp.where(slips, 0, arrest)
+    along = direction(k)
+    across = jnp.stack([-along[1], along[0]])
+    gain = across @ tangential @ across
+    turn = -jnp.outer(across, across) / jnp.where(gain > 0, gain, 1) * (kinetic > 0)
+    return jnp.where(slips, -kinetic * along, sticking), jnp.where(slips, turn, arrest)

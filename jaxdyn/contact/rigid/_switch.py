@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxdyn._numerics import safe_norm
+from jaxdyn._numerics import pseudo_inverse, safe_norm
 from jaxdyn._types import Array, Float
 from jaxdyn.contact.rigid._complementarity import ContactProblem, solve_complementarity
 from jaxdyn.contact.rigid._contact import Contact
@@ -29,10 +29,14 @@ class Candidates(NamedTuple):
     direction: Float[Array, "groups 3"]
 
 
-def find_candidates(layout: Layout, at: ContactKinematics, rate, touching, at_rest) -> Candidates:
-    """The candidates after the impacts; `at_rest` marks groups whose slip has just become zero."""
+def find_candidates(layout: Layout, at: ContactKinematics, rate, touching, at_rest, rest_speed) -> Candidates:
+    """The candidates after the impacts; `at_rest` marks groups whose slip has just become zero.
+
+    Of several contacts, those that separate more slowly than `rest_speed` are candidates too.
+    """
     small = zero_speed(rate)
-    closed = touching * (rate[layout.normal] <= small)
+    slow = jnp.maximum(rest_speed, small) if layout.num_contacts > 1 else small
+    closed = touching * (rate[layout.normal] <= slow)
     slip = world_slip(at, gather_groups(layout, rate))
     speed = safe_norm(slip, axis=1)
     limit = jnp.where(at_rest > 0, jnp.finfo(rate.dtype).eps ** 0.3 * (1 + jnp.max(jnp.abs(rate))), small)
@@ -41,8 +45,14 @@ def find_candidates(layout: Layout, at: ContactKinematics, rate, touching, at_re
 
 
 def world_slip(at: ContactKinematics, rows) -> Float[Array, "groups 3"]:
-    """Vectors in the world from the components `(groups, 3)` along the rows of the groups."""
-    out = [e.T @ rows[k, : len(e)] for k, e in enumerate(at.basis)]
+    """Slips in the world from their components `(groups, 3)` along the rows: `c_i = e_i . u`, with orthogonal e_i."""
+    square = [jnp.sum(e**2, axis=1, keepdims=True) for e in at.basis]  # 1, less for rows of anisotropic friction
+    return world_forces(at, rows, [e / jnp.where(s > 0, s, 1) for e, s in zip(at.basis, square, strict=True)])
+
+
+def world_forces(at: ContactKinematics, rows, basis=None) -> Float[Array, "groups 3"]:
+    """Forces in the world from their components `(groups, 3)` along the rows: `sum_i lambda_i e_i`."""
+    out = [e.T @ rows[k, : len(e)] for k, e in enumerate(at.basis if basis is None else basis)]
     return jnp.stack(out) if out else jnp.zeros((0, 3), rows.dtype)
 
 
@@ -116,7 +126,7 @@ def choose_modes(
     closed = candidates.closed * ((solution.rates[layout.normal] <= small) & (pushes | (released == 0)))
     start = gather_groups(layout, solution.rates)
     accelerates = safe_norm(start, axis=1) > small
-    slips = (accelerates | yields) & (closed[layout.contact] > 0)
+    slips = (accelerates | yields | cones.are_points) & (closed[layout.contact] > 0)
     begin = jnp.where(accelerates[:, None], unit_rows(world_slip(dynamics.at, start)), incipient)
     sliding = jnp.where(candidates.sliding > 0, closed[layout.contact], slips.astype(closed.dtype))
     direction = jnp.where(candidates.sliding[:, None] > 0, candidates.direction, begin) * sliding[:, None]
@@ -126,8 +136,24 @@ def choose_modes(
     return ModeChoice(jax.tree.map(jnp.asarray, modes), solution.is_solved, paradox, problem)
 
 
+def closing_impulses(layout: Layout, closed, dynamics: ContactDynamics) -> Float[Array, " rows"]:
+    """Normal impulses that bring the `closed` contacts to zero normal velocity, where one separates slowly.
+
+    An impact at one contact often opens its neighbours, which gravity closes again: a sequence of ever smaller impacts.
+    Here it ends, by the projection of the velocity onto the closed contacts, which loses energy.
+    """
+    rate, rows = dynamics.at.rate, layout.normal
+    normal = closed * rate[rows]
+    if layout.num_contacts == 1:
+        return jnp.zeros_like(rate)
+    gains = closed[:, None] * dynamics.delassus[rows[:, None], rows] * closed
+    inverse, _ = pseudo_inverse(gains, jnp.asarray(jnp.finfo(rate.dtype).eps ** 0.7, rate.dtype))
+    held = jnp.zeros_like(rate).at[rows].set(-inverse @ normal)
+    return jnp.where(jnp.max(normal) > zero_speed(rate), held, 0)
+
+
 def settling_impulses(
-    contacts: tuple[Contact, ...], directions, modes: ContactModes, dynamics: ContactDynamics
+    contacts: tuple[Contact, ...], directions, modes: ContactModes, delassus, rate
 ) -> Float[Array, " rows"]:
     """The impulses of a plastic impact that bring the held rows of new modes to rest.
 
@@ -138,7 +164,7 @@ def settling_impulses(
     angular = jnp.array([kind for contact in contacts for kind in contact.angular], directions.dtype)
     cones = cones._replace(sliding=cones.sliding * (1 - angular))
     modes = ContactModes(modes.closed, jnp.maximum(modes.sliding, angular), modes.direction, modes.margin)
-    return forces_in_modes(layout, cones, modes, directions, dynamics.delassus, dynamics.at.rate)
+    return forces_in_modes(layout, cones, modes, directions, delassus, rate)
 
 
 def _candidate_modes(candidates: Candidates) -> ContactModes:

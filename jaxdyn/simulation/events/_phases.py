@@ -48,7 +48,7 @@ class Phases(eqx.Module):
     entries: Float[Array, "cap width"]
     #: number of entries in use; a `SwitchFailure`; the contact that it concerns; root; whether it is inside; whether a
     #: switch is due; rate and second derivative of the guard that has become zero; then 1 for each guard that has
-    numbers: Float[Array, " 8+guards"]
+    numbers: Float[Array, " numbers"]
     #: sizes of the fields of an entry
     sizes: tuple[int, ...] = eqx.field(static=True)
 

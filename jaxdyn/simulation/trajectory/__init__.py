@@ -1,12 +1,12 @@
 """Trajectories: the results of simulations, quantities derived from them, and their export as tables."""
 
-from jaxdyn.simulation.trajectory._export import coordinate_names as coordinate_names
-from jaxdyn.simulation.trajectory._export import effort_names as effort_names
 from jaxdyn.simulation.trajectory._export import to_csv as to_csv
 from jaxdyn.simulation.trajectory._export import to_npz as to_npz
 from jaxdyn.simulation.trajectory._export import to_numpy as to_numpy
 from jaxdyn.simulation.trajectory._export import to_parquet as to_parquet
-from jaxdyn.simulation.trajectory._export import velocity_names as velocity_names
+from jaxdyn.simulation.trajectory._names import coordinate_names as coordinate_names
+from jaxdyn.simulation.trajectory._names import effort_names as effort_names
+from jaxdyn.simulation.trajectory._names import velocity_names as velocity_names
 from jaxdyn.simulation.trajectory._sensitivity_status import SensitivityStatus as SensitivityStatus
 from jaxdyn.simulation.trajectory._sensitivity_status import sensitivity_status as sensitivity_status
 from jaxdyn.simulation.trajectory._status import SimulationStatus as SimulationStatus

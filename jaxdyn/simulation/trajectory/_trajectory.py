@@ -26,7 +26,7 @@ from jaxdyn.kinematics import Poses, forward_kinematics, frame_pose
 from jaxdyn.model import Model
 from jaxdyn.simulation.system import State, System, in_modes, to_state
 from jaxdyn.simulation.trajectory._status import SimulationStatus
-from jaxdyn.simulation.trajectory._summary import summarise
+from jaxdyn.simulation.trajectory._summary import explain_failures, summarise
 from jaxdyn.spatial import Pose
 
 
@@ -180,18 +180,7 @@ class Trajectory(eqx.Module):
         status = np.asarray(self.status)
         failed = status >= SimulationStatus.MAX_EVENTS
         if failed.any():
-            kinds = sorted({SimulationStatus(int(s)).name for s in status[failed].ravel()})
-            raise ConvergenceError(
-                f"{failed.sum()} of {failed.size} simulations failed ({', '.join(kinds)}) after at most "
-                f"{np.max(np.asarray(self.num_steps))} steps. MAX_STEPS: raise max_steps or loosen rtol and atol; "
-                "MAX_EVENTS: raise max_events; NOT_FINITE: take a smaller dt, or check the parts of the system; "
-                "FAILED: adapted steps shrank to nothing or equations were not solved, check the parts of the system "
-                "at the last state; HELD: the robot rests against a stop that would have to hold it, or starts beyond "
-                "the stop; OFF_CONSTRAINT: start from jaxdyn.constraints.assemble, take smaller steps, or check that "
-                "the constraints are consistent; INDETERMINATE: contact forces do not exist (Painleve's paradox), "
-                "reduce the friction of the contact phases.culprit; IMPACT_LIMIT: impacts at one instant did not end, "
-                "give AllAtOnce or restitutions above zero; NOT_SOLVED: contact forces were not found."
-            )
+            raise ConvergenceError(explain_failures(self, failed))
         return self
 
     @property
