@@ -1,5 +1,7 @@
 """Flexible links as links of robots: the same robot undeformed, and errors."""
 
+from typing import Any, cast
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ import jaxdyn as jd
 from jaxdyn.beams import Beam, Material, Rectangle, Round, Tube
 from jaxdyn.flexible import Lump, Strains, add_flexible_link, make_flexible
 from jaxdyn.joints import Bushing, Prismatic, Revolute
+from jaxdyn.model import Closure
 from jaxdyn.spatial import Inertia, Pose, box, rpy_to_matrix
 
 TUBE = Tube(0.012, 0.010)
@@ -57,7 +60,7 @@ def test_undeformed_robot_is_the_rigid_one():
     np.testing.assert_allclose(found[1][np.ix_(index, index)], expected[1], rtol=1e-9)
     for k in (2, 3):
         np.testing.assert_allclose(found[k][index], expected[k], rtol=1e-8, atol=1e-10)
-    closure, rope = flexible.closures[0], rigid.closures[0]
+    closure, rope = (cast("Closure", model.closures[0]) for model in (flexible, rigid))
     assert closure.links == ("hip_tip", "world")
     tip = jd.frame_pose(flexible, wide(q), "hip_tip").apply(closure.translations[0])
     expected = jd.frame_pose(rigid, q, "hip").apply(rope.translations[0])
@@ -191,7 +194,8 @@ def test_traced_inertia_needs_the_place_of_the_difference():
 
 @pytest.mark.slow
 def test_wrong_classes_are_named(without_annotations):
+    number: Any = 1.0
     with pytest.raises(jd.ArgumentError, match="bending_z of Strains is 1.0, expected True or False"):
-        Strains(bending_z=1.0)
+        Strains(bending_z=number)
     with pytest.raises(jd.ArgumentError, match="inertia of a Lump"):
-        Lump(0.5)
+        Lump(number)

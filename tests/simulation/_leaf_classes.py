@@ -16,7 +16,7 @@ PACKAGES = (
     "simulation.system",
     "simulation.drives",
 )
-PACKAGES += ("simulation.events", "simulation.linearisation")
+PACKAGES += ("simulation.events", "simulation.linearisation", "flexible")
 #: states and results, which hold no numbers of a system, and containers
 RESULTS = {
     "PowerFlow", "MotorState", "SteadyTemperature", "CascadeMemory", "Lqr", "Riccati", "DriveLoads", "InputTable",

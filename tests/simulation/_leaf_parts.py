@@ -12,7 +12,9 @@ import jaxdyn as jd
 import jaxdyn.actuators as ac
 import jaxdyn.control as ct
 import jaxdyn.simulation as sim
-from jaxdyn.spatial import Pose, box
+from jaxdyn.beams import Beam, Material, Tube
+from jaxdyn.flexible import Lump, ModalDamping, add_flexible_link
+from jaxdyn.spatial import Inertia, Pose, box, rpy_to_matrix
 
 ARM = jd.robots.double_pendulum()
 PENDULUM = jd.robots.pendulum()
@@ -252,6 +254,21 @@ def elastic_joint_control() -> Case:
     return Case(jd.System(robot, (springs, sim.Feedback(law))), q, jnp.ones(2), steps=4, without_effect=unused)
 
 
+def flexible_link() -> Case:
+    """A soft tapered beam on a hinge, with material damping and ratios of its modes."""
+    material = Material.isotropic(1e3, 1e6, 0.3, yield_strength=1e7, retardation_time=2e-3)
+    placement = Pose(rpy_to_matrix([0.2, 1.3, 0.1]), [0.1, 0.02, 0.03])
+    beam = Beam(Tube(0.02, 0.01), material, 0.5, Tube(0.015, 0.012), placement)
+    inertia = 1e-3 * jnp.eye(3) + 1e-4  # without zeros, for which steps of differences would be large
+    lumps = (Lump(Inertia(0.1, [0.01, 0.02, 0.03], inertia), 0.6),)
+    builder = jd.ModelBuilder()
+    hinge = jd.joints.Revolute([0, 1, 0])
+    part = add_flexible_link(builder, "arm", "world", hinge, beam=beam, sublinks=1, lumps=lumps)
+    damping = ModalDamping(part.joint_names, [0.02, 0.03, 0.04])
+    system = jd.System(builder.build(), (part, damping))
+    return Case(system, [0.3, 0.2, -0.1, 0.2], [0.5, 0.4, -0.6, 0.3], without_effect=frozenset({"yield_strength"}))
+
+
 def stops() -> Case:
     """A rebound, whose time depends on the place of the stop."""
     guard = sim.Event(sim.events.Coordinate(0, jnp.array(0.43)), sim.Rebound(0, jnp.array(0.7)), direction=1)
@@ -273,7 +290,7 @@ PART_CASES: dict[str, Callable[[], Case]] = {
     for f in (
         efforts, elastic_transmission, elastic_support, sampled, cascade, sampled_cascade,
         constant_inputs, path_of_inputs, law_of_inputs, table_of_inputs, stored_feedforward,
-        measured_feedforward, state_feedback, control_laws, elastic_joint_control, stops,
+        measured_feedforward, state_feedback, control_laws, elastic_joint_control, flexible_link, stops,
         temperature_event,
     )
 }  # fmt: skip
