@@ -77,7 +77,7 @@ def quantities(x):
     return y, y
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_derivatives_with_respect_to_the_beam():
     evaluate = jax.jit(jax.jacfwd(quantities, has_aux=True))
     jacobian, values = evaluate(PARAMETERS)
