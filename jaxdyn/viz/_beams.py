@@ -7,12 +7,12 @@ from jax.typing import ArrayLike
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from jaxdyn._errors import ShapeError
 from jaxdyn.loads import Deflections
 from jaxdyn.model import Model
-from jaxdyn.viz._canvas import COLORS, GREY, INK, check_suffix, finish_figure, new_figure
+from jaxdyn.viz._canvas import COLORS, GREY, INK, check_suffix, finish_figure
+from jaxdyn.viz._picture import Picture
 
 #: size of the drawn deflections relative to the robot, unless a scale is given
 _SIZE = 0.1
@@ -25,6 +25,7 @@ def plot_beams(
     path: str | os.PathLike[str] | None = None,
     *,
     row: int | None = None,
+    view: tuple[float, float] | None = None,
     scale: float | None = None,
     label: str = "utilisation",
     title: str | None = None,
@@ -42,6 +43,7 @@ def plot_beams(
       None draws the beams in one colour.
     * `path`: file to write, .png, .pdf or .svg. None writes no file.
     * `row`: the time to draw, an index; by default the one of the largest value, or of the largest displacement.
+    * `view`: azimuth and elevation of the camera, degrees, as for `draw`.
     * `scale`: magnification of the deflections; 0 draws the rigid robot. By default the largest displacement is drawn
       as a tenth of the size of the robot.
     * `label`: name and unit of the quantity.
@@ -59,20 +61,19 @@ def plot_beams(
     if scale is None:
         scale = _SIZE * size / largest if largest > 0 else 0.0
     moved = points + scale * shift
-    figure = new_figure(7.2, 5.6)
-    axes = figure.add_subplot(projection="3d")
-    _draw_links(axes, model, deflections.links, points, origins)
+    picture = Picture(np.concatenate([every, moved.reshape(-1, 3)]), view, 6.4, dpi)
+    _draw_links(picture, model, deflections.links, points, origins)
     for beam in points:
-        axes.plot(*beam.T, color=GREY, linewidth=1.2, linestyle="--")
+        picture.add_path(beam, color=GREY, linewidth=1.2, linestyle="--")
     if numbers is None:
         for beam in moved:
-            axes.plot(*beam.T, color=COLORS[0], linewidth=3.5, solid_capstyle="round")
+            picture.add_segments(_pairs(beam), [COLORS[0]] * (len(beam) - 1), 4.0, capstyle="round")
     else:
-        figure.colorbar(_draw_colored(axes, moved, numbers), ax=axes, shrink=0.7, pad=0.02, label=label)
-    _style_axes(axes, np.concatenate([every, moved.reshape(-1, 3)]))
+        colors = _draw_colored(picture, moved, numbers)
+        picture.figure.colorbar(colors, ax=picture.axes, shrink=0.7, pad=0.02, label=label)
     magnified = f"deflections × {scale:.3g}, largest {1e3 * largest:.3g} mm" if scale else ""
-    axes.set_title(magnified, fontsize=9, color=INK)
-    return finish_figure(figure, (model.name or "") if title is None else title, path, dpi)
+    picture.axes.set_title(magnified, fontsize=9, color=INK)
+    return finish_figure(picture.figure, (model.name or "") if title is None else title, path, dpi)
 
 
 def _select_row(x: Deflections, values: ArrayLike | None, row: int | None):
@@ -94,24 +95,27 @@ def _select_row(x: Deflections, values: ArrayLike | None, row: int | None):
     return points, shift, origins, numbers
 
 
-def _draw_links(axes, model: Model, links: tuple[str, ...], points: np.ndarray, origins: np.ndarray):
+def _pairs(points: np.ndarray) -> np.ndarray:
+    """The segments `(n - 1, 2, 3)` between points `(n, 3)`."""
+    return np.stack([points[:-1], points[1:]], axis=1)
+
+
+def _draw_links(picture: Picture, model: Model, links: tuple[str, ...], points: np.ndarray, origins: np.ndarray):
     """Lines from each link to its children and frames, by way of its beams, and a dot at each moving joint."""
     t = model.topology
-
-    def draw(start, end):
-        axes.plot(*np.stack([start, end]).T, color=GREY, linewidth=0.8)
-
+    lines = []
     for k, owner in enumerate((*t.parents, *t.frame_links)):
         is_free = k < len(t.groups) and t.groups[k] >= 0 and t.group_sizes[t.groups[k]][1] == 6
         if owner >= 0:
-            draw(_carrier(model.link_names[owner], links, points, origins[owner], origins[k]), origins[k])
+            lines.append((_carrier(model.link_names[owner], links, points, origins[owner], origins[k]), origins[k]))
         elif not is_free:
-            draw(np.zeros(3), origins[k])
+            lines.append((np.zeros(3), origins[k]))
     for name in dict.fromkeys(links):
         origin = origins[model.link_index(name)]
-        draw(origin, _carrier(name, links, points, origin, origin))
+        lines.append((origin, _carrier(name, links, points, origin, origin)))
+    picture.add_segments(np.array(lines), [GREY] * len(lines), 1.2, layer=2.0)
     joints = origins[[k for k, group in enumerate(t.groups) if group >= 0]]
-    axes.plot(*joints.T, "o", color=INK, markersize=4)
+    picture.add_points(joints, 14, color="white", edgecolors=INK, linewidths=0.9)
 
 
 def _carrier(link: str, links: tuple[str, ...], points: np.ndarray, origin: np.ndarray, place: np.ndarray):
@@ -123,38 +127,12 @@ def _carrier(link: str, links: tuple[str, ...], points: np.ndarray, origin: np.n
     return every[np.linalg.norm(every - place, axis=1).argmin()]
 
 
-def _draw_colored(axes, moved: np.ndarray, numbers: np.ndarray) -> ScalarMappable:
+def _draw_colored(picture: Picture, moved: np.ndarray, numbers: np.ndarray) -> ScalarMappable:
     """Beams as segments between sections, coloured by the larger value of both ends."""
     colors = ScalarMappable(Normalize(min(0.0, float(numbers.min())), float(numbers.max()) or 1.0), "viridis_r")
-    for beam, values in zip(moved, numbers, strict=True):
-        for k, value in enumerate(np.maximum(values[:-1], values[1:])):
-            axes.plot(*beam[k : k + 2].T, color=colors.to_rgba(value), linewidth=4.0, solid_capstyle="round")
-    worst = np.unravel_index(numbers.argmax(), numbers.shape)
-    axes.plot(*moved[worst][:, None], "o", markersize=11, markerfacecolor="none", color=COLORS[1], markeredgewidth=1.6)
+    segments = np.concatenate([_pairs(beam) for beam in moved])
+    shades = colors.to_rgba(np.maximum(numbers[:, :-1], numbers[:, 1:]).ravel())
+    picture.add_segments(segments, list(shades), 4.0, capstyle="round")
+    worst = moved[np.unravel_index(numbers.argmax(), numbers.shape)]
+    picture.add_points(worst[None], 130, facecolors="none", edgecolors=COLORS[1], linewidths=1.6)
     return colors
-
-
-def _style_axes(axes, points: np.ndarray):
-    """Equal scales, a planar robot seen along its normal, and others from the side of their longest extent."""
-    low, high = points.min(0), points.max(0)
-    middle, half = (low + high) / 2, 0.52 * float((high - low).max()) or 0.5
-    flat = int((high - low).argmin())
-    is_planar = (high - low)[flat] < 0.02 * half
-    for k, name in enumerate("xyz"):
-        width = half / 10 if is_planar and k == flat else max(0.55 * float((high - low)[k]), 0.2 * half)
-        getattr(axes, f"set_{name}lim")(middle[k] - width, middle[k] + width)
-        getattr(axes, f"set_{name}label")(f"{name} [m]", fontsize=9, color=INK)
-        getattr(axes, f"{name}axis").pane.set_visible(False)
-        getattr(axes, f"{name}axis").set_major_locator(MaxNLocator(5))
-    axes.set_aspect("equal")
-    axes.tick_params(labelsize=7, colors=INK)
-    if is_planar:
-        axes.set_proj_type("ortho")
-        elevation, azimuth = ((0, 0), (0, -90), (90, -90))[flat]
-        axes.view_init(elevation, azimuth)
-        getattr(axes, f"set_{'xyz'[flat]}ticks")([])
-        getattr(axes, f"set_{'xyz'[flat]}label")("")
-    else:
-        centred = points[:, :2] - points[:, :2].mean(0)
-        longest = np.linalg.svd(centred, full_matrices=False)[2][0]
-        axes.view_init(20, np.degrees(np.arctan2(longest[1], longest[0])) - 70)

@@ -35,7 +35,9 @@ def camera_at(azimuth: float, elevation: float) -> Camera:
 
 
 def choose_camera(points: np.ndarray, view: tuple[float, float] | None) -> Camera:
-    """The camera of a view (azimuth, elevation) in degrees; by default along the normal of a planar scene."""
+    """The camera of a view (azimuth, elevation) in degrees; by default along the normal of a planar scene,
+    otherwise from the side of its longest extent.
+    """
     if view is not None:
         return camera_at(*view)
     extent = np.ptp(points, axis=0)
@@ -46,4 +48,14 @@ def choose_camera(points: np.ndarray, view: tuple[float, float] | None) -> Camer
         return Camera(np.eye(3), True)
     if flat[0]:
         return Camera(np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]]), True)
-    return camera_at(-60.0, 20.0)
+    return camera_at(_side(points), 20.0)
+
+
+def _side(points: np.ndarray) -> float:
+    """Azimuth that shows the longest horizontal extent from the side, from the front of the x axis; -60 without one."""
+    across = points[:, :2] - points[:, :2].mean(axis=0)
+    _, extents, axes = np.linalg.svd(across, full_matrices=False)
+    if extents[0] < 1.5 * extents[1]:
+        return -60.0
+    azimuth = np.rad2deg(np.arctan2(axes[0, 1], axes[0, 0])) - 70.0
+    return float((azimuth + 180.0) % 180.0 - 180.0)

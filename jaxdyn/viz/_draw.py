@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.animation import FFMpegWriter, PillowWriter
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -17,10 +15,11 @@ from jaxdyn._errors import ArgumentError, ModelError, ShapeError, check_instance
 from jaxdyn.io.files import write_bytes
 from jaxdyn.model import Model
 from jaxdyn.simulation import Trajectory
-from jaxdyn.viz._camera import Camera, choose_camera
-from jaxdyn.viz._canvas import GREY, INK, check_suffix, finish_figure, label_axes, new_figure
+from jaxdyn.viz._camera import Camera
+from jaxdyn.viz._canvas import INK, check_suffix, finish_figure
 from jaxdyn.viz._motion import Motion
-from jaxdyn.viz._scene import Scene, build_scene, ground_grid, link_poses, place, scene_points, stick_points
+from jaxdyn.viz._picture import Picture
+from jaxdyn.viz._scene import Scene, build_scene, link_poses, place, scene_points, stick_points
 
 #: opacity of all robots but the last one
 _GHOST = 0.25
@@ -44,7 +43,7 @@ def draw(
     * `q`: configuration `(nq,)`, or several `(k, nq)`, of which the last is drawn over pale ghosts of the others.
     * `path`: file to write, .png, .pdf or .svg. None writes no file.
     * `view`: azimuth and elevation of the camera, degrees. By default a planar robot is seen along the normal of its
-      plane, with a scale in m, and any other from azimuth -60 and elevation 20.
+      plane, with a scale in m, and any other from the side of its longest extent, from an elevation of 20.
     * `shapes`: whether boxes, cylinders, capsules, spheres and ellipsoids of the model are drawn.
     * `title`, `dpi`: title, and resolution of a .png in dots per inch.
 
@@ -64,9 +63,9 @@ def draw(
         raise ShapeError(f"q has shape {q.shape}; expected {(model.nq,)}, or {('k', model.nq)} for several robots")
     rotation, origin = link_poses(model, np.atleast_2d(q))
     scene = build_scene(model, shapes)
-    picture = _Picture(scene, scene_points(scene, rotation, origin), view, 5.0)
-    picture.show(rotation, origin)
-    return finish_figure(picture.figure, title, path, dpi)
+    robots = _RobotPicture(scene, scene_points(scene, rotation, origin), view)
+    robots.show(rotation, origin)
+    return finish_figure(robots.picture.figure, title, path, dpi)
 
 
 def animate(
@@ -105,70 +104,48 @@ def animate(
     motion = Motion.of(trajectory, fps, speed)
     scene = build_scene(motion.model, shapes)
     points = scene_points(scene, motion.rotation, motion.origin)
-    picture = _Picture(scene, points, view, 5.0, dpi)
+    robots = _RobotPicture(scene, points, view, dpi)
+    figure = robots.picture.figure
     paths = motion.trace(trace)
     writer = FFMpegWriter(fps) if suffix == ".mp4" else PillowWriter(fps)
     with tempfile.TemporaryDirectory() as folder:
         film = Path(folder) / f"film{suffix}"
-        with writer.saving(picture.figure, str(film), dpi):
+        with writer.saving(figure, str(film), dpi):
             for k, t in enumerate(motion.t):
                 traces = [p[:, : k + 1] for p in paths]
-                picture.show(motion.rotation[:, k], motion.origin[:, k], traces, f"{t:.2f} s")
+                robots.show(motion.rotation[:, k], motion.origin[:, k], traces, f"{t:.2f} s")
                 writer.grab_frame()
-                picture.figure.set_layout_engine("none")  # all pictures keep the layout of the first one
+                figure.set_layout_engine("none")  # all pictures keep the layout of the first one
         write_bytes(path, film.read_bytes())
     return path
 
 
-class _Picture:
-    """A figure with a camera, in which scenes are shown one after the other."""
+class _RobotPicture:
+    """A picture in which robots are shown one after the other."""
 
-    def __init__(self, scene: Scene, points: np.ndarray, view, width: float, dpi: int = 120):
-        points = points[np.isfinite(points).all(axis=1)]
-        self.scene, self.camera = scene, choose_camera(points, view)
-        self.ground = [] if self.camera.is_planar else ground_grid(points)
-        flat = self.camera.project(np.concatenate([points, *self.ground]))
-        low, high = flat[:, :2].min(axis=0), flat[:, :2].max(axis=0)
-        extent = np.maximum(high - low, 0.5 * max(*(high - low), 1e-3))  # a picture at most twice as long as wide
-        middle, half = (low + high) / 2, 0.5 * extent + 0.08 * extent.max()
-        self.low, self.high = middle - half, middle + half
-        self.figure = new_figure(width, width * np.clip(half[1] / half[0], 0.5, 1.4))
-        self.figure.set_dpi(dpi)
-        self.axes = self.figure.add_subplot()
+    def __init__(self, scene: Scene, points: np.ndarray, view, dpi: int = 120):
+        self.scene, self.picture = scene, Picture(points, view, 5.0, dpi)
 
     def show(self, rotation: np.ndarray, origin: np.ndarray, paths: Sequence[np.ndarray] = (), caption: str = ""):
         """Shows robots at poses `(robots, links + 1, ...)`, the last one opaque, in place of what was shown."""
-        axes = self.axes
-        axes.clear()
-        axes.set_aspect("equal")
-        axes.set_xlim(self.low[0], self.high[0])
-        axes.set_ylim(self.low[1], self.high[1])
-        _label(axes, self.camera)
-        axes.add_collection(
-            LineCollection([self.camera.project(x)[:, :2] for x in self.ground], colors="#e3e6ea", linewidths=0.7)
-        )
-        for path in paths:
-            for line in self.camera.project(path):
-                axes.plot(line[:, 0], line[:, 1], color=INK, linewidth=0.8, alpha=0.6)
+        picture = self.picture
+        picture.clear()
+        for lines in paths:
+            for line in lines:
+                picture.add_path(line, color=INK, linewidth=0.8, alpha=0.6)
         for k in range(len(origin)):
             self._show_robot(rotation[k], origin[k], 1.0 if k == len(origin) - 1 else _GHOST)
         if caption:
+            axes = picture.axes
             axes.text(0.01, 0.99, caption, transform=axes.transAxes, fontsize=9, color=INK, va="top")
 
     def _show_robot(self, rotation: np.ndarray, origin: np.ndarray, opacity: float):
-        scene, axes = self.scene, self.axes
-        polygons, shades = _lit_faces(scene, rotation, origin, self.camera)
-        faces = PolyCollection(polygons, facecolors=shades, edgecolors="face", linewidths=0.3)
-        ends = self.camera.project(stick_points(scene, rotation, origin))
-        order = np.argsort(ends[..., 2].mean(axis=1))
-        colors = [scene.sticks[k].color for k in order]
-        sticks = LineCollection([ends[k, :, :2] for k in order], colors=colors, linewidths=4.0, capstyle="round")
-        for layer, artist in enumerate((faces, sticks)):
-            artist.set(alpha=opacity, zorder=2 + layer)
-            axes.add_collection(artist)
-        marks = self.camera.project(place(rotation, origin, scene.joint_links, scene.joints))
-        style = {"color": "white", "edgecolors": INK, "linewidths": 0.9, "zorder": 4}
-        axes.scatter(marks[:, 0], marks[:, 1], s=14, alpha=opacity, **style)
+        scene, picture = self.scene, self.picture
+        picture.add_polygons(*_lit_faces(scene, rotation, origin, picture.camera), opacity=opacity)
+        ends, colors = stick_points(scene, rotation, origin), [s.color for s in scene.sticks]
+        picture.add_segments(ends, colors, 4.0, alpha=opacity, capstyle="round")
+        marks = place(rotation, origin, scene.joint_links, scene.joints)
+        picture.add_points(marks, 14, color="white", edgecolors=INK, linewidths=0.9, alpha=opacity)
 
 
 def _lit_faces(scene: Scene, rotation: np.ndarray, origin: np.ndarray, camera: Camera):
@@ -187,18 +164,3 @@ def _lit_faces(scene: Scene, rotation: np.ndarray, origin: np.ndarray, camera: C
                 )
     faces.sort(key=lambda x: x[0])
     return [x[1] for x in faces], [x[2] for x in faces]
-
-
-def _label(axes: Axes, camera: Camera):
-    """A scale in m for planar scenes, the world's axes for others."""
-    if camera.is_planar:
-        across, up = ("xyz"[int(np.abs(camera.axes[k]).argmax())] for k in (0, 1))
-        label_axes(axes, "", f"{across} [m]", f"{up} [m]")
-        return
-    axes.axis("off")
-    style = {"transform": axes.transAxes, "fontsize": 8, "color": GREY, "ha": "center", "va": "center"}
-    for name, axis in zip("xyz", camera.axes.T, strict=True):
-        x, y = axis[:2]
-        tip, corner = (0.93 + 0.05 * x, 0.07 + 0.05 * y), (0.93, 0.07)
-        axes.annotate("", tip, corner, "axes fraction", arrowprops={"arrowstyle": "->", "color": GREY})
-        axes.text(0.93 + 0.07 * x, 0.07 + 0.07 * y, name, **style)

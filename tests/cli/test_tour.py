@@ -136,9 +136,9 @@ def test_version(capsys):
     assert re.fullmatch(r"jaxdyn \d+\.\d+\.\d+\s", capsys.readouterr().out)
 
 
-def test_a_command_is_required(capsys):
+def test_an_unknown_command_is_refused(capsys):
     with pytest.raises(SystemExit) as stop:
-        main([])
+        main(["fly"])
     assert stop.value.code == 2
     assert "tour" in capsys.readouterr().err
 
