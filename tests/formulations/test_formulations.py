@@ -168,7 +168,7 @@ def test_all_formulations_are_tested():
         for c in vars(formulations).values()
         if inspect.isclass(c) and issubclass(c, AbstractFormulation) and c is not AbstractFormulation
     }
-    approximate = {jf.NeglectedDeformation}  # tested against its source in tests/flexible
+    approximate = {formulations.NeglectedDeformation}  # tested against its source in tests/flexible
     assert public - approximate == {type(method) for method, _ in COVERED}
 
 
