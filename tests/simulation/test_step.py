@@ -9,7 +9,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.actuators import DcMotor
 from jaxdyn.joints import Prismatic
-from jaxdyn.simulation import Inputs, Rosenbrock, SampledFeedback, SemiImplicitEuler, System
+from jaxdyn.simulation import Inputs, Rosenbrock, SampledFeedback, SemiImplicitEuler, System, Variational
 from jaxdyn.spatial import box
 
 GAMMA = 1 - 1 / np.sqrt(2)
@@ -90,6 +90,21 @@ def test_adaptive_steps_of_a_stiff_system():
     slow = -(2e4 - np.sqrt(4e8 - 4 * 1.5e3)) / 2
     assert path.num_steps < 1500  # an explicit method needs 5 s x 2e4 / s / 3.3
     np.testing.assert_allclose(path.q[-1, 0], (0.2 - 1 / 2e4) * np.exp(slow * 5), rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_variational_steps_of_a_stiff_spring():
+    """The implicit midpoint rule `z_1 = (1 - h A / 2)^-1 (1 + h A / 2) z_0` at h w = 120, where energy is constant."""
+    model, h = slider(3e6, 0.0), 0.1
+    start = np.array([0.2, -1.0])
+    path = jd.simulate(
+        model, jnp.asarray(start[:1]), jnp.asarray(start[1:]), jnp.array([0.0, h, 50 * h]), dt=h, solver=Variational()
+    )
+    matrix, one = np.array([[0, 1], [-3e6 / 2, 0]]), np.eye(2)
+    step = np.linalg.solve(one - h / 2 * matrix, one + h / 2 * matrix)
+    for k, power in ((1, 1), (2, 50)):
+        expected = np.linalg.matrix_power(step, power) @ start
+        np.testing.assert_allclose([path.q[k, 0], path.v[k, 0]], expected, rtol=1e-8, atol=1e-10)
 
 
 def test_refused_steps():

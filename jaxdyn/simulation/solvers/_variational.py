@@ -92,7 +92,8 @@ class Variational(diffrax.AbstractSolver, AbstractSystemSolver):
         rates_at_start = None if y0.parts is None else args.action(t0, y0).rate
         parts = jax.tree.map(lambda x, r: x + h / 2 * r, y0.parts, rates_at_start)
         end_momenta = lambda x: _end_momenta(args, b, t0 + h / 2, q0, x, h, parts)
-        factor = cho_factor(jax.lax.stop_gradient(mass_matrix_of_bodies(model, b, q0)))
+        slope = mass_matrix_of_bodies(model, b, q0) + _passive_slope(args, h)
+        factor = cho_factor(jax.lax.stop_gradient(slope))
         newton = lambda r: h * cho_solve(factor, r)
 
         def residual(z):
@@ -116,8 +117,16 @@ class Variational(diffrax.AbstractSolver, AbstractSystemSolver):
         return OnManifold(diffrax.Euler()).func(terms, t0, y0, args)
 
 
+def _passive_slope(system: System, h) -> Float[Array, "nv nv"]:
+    """`h^2 K / 4 + h D / 2` of the springs and dampers of the joints, by which stiff joints change the slope M / h."""
+    p = system.mounted_model.properties
+    return jnp.diag(h**2 / 4 * p.stiffness + h / 2 * p.damping) * system.passive
+
+
 def _newton_root(f, x, newton_step, tolerance: float | None, max_iterations: int):
-    """A root of f by Newton's method with the mass matrix for its Jacobian: `df/dx = -M / h` up to terms of order h.
+    """A root of f by Newton's method with an approximate Jacobian, which `newton_step` inverts.
+
+    `df/dx = -M / h - h K / 4 - D / 2` with the springs K and dampers D of the joints, up to terms of order h.
 
     Returns the root and the number of iterations.
     """
