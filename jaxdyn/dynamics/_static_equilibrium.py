@@ -74,7 +74,7 @@ def static_equilibrium(
     assert rest.converged and jnp.isclose(15 * (rest.q[0] - 0.2), 9.81 * jnp.sin(rest.q[0]), atol=1e-4)
     ```
     """
-    (q0,) = check_state(model, q=q0)
+    (q0,) = check_state(model, q0=q0)
     check_count("max_iterations", max_iterations)
     if model.closures:
         raise ModelError(
