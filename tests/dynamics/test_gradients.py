@@ -88,8 +88,10 @@ def test_reverse_forward_and_differences_agree(robot, name):
 
 
 def _affordable(robot, name):
-    """The robot, or a smaller one for gradients of analytic derivatives, which compile for minutes in gigabytes."""
-    return "few" if name.endswith("_derivatives") and robot in ("every", "rare") else robot
+    """The robot, or a smaller one for gradients of derivatives, which compile for minutes in gigabytes."""
+    too_large = name.endswith("_derivatives") and robot in ("every", "rare")
+    too_large |= name in ("coriolis_matrix", "christoffel_symbols") and robot == "every"
+    return "few" if too_large else robot
 
 
 @pytest.mark.slow
