@@ -32,7 +32,7 @@ def draw_robots(folder: Path):
 
 
 def run_quickstart(folder: Path):
-    """Runs the page and keeps what it writes."""
+    """Runs the code of the page and copies its pictures."""
     code = "\n".join(re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M))
     folder, home = folder.resolve(), Path.cwd()
     with tempfile.TemporaryDirectory() as scratch:

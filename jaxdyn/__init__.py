@@ -2,7 +2,7 @@
 
 A robot is a pytree whose leaves are its physical numbers. See `jaxdyn.model`, `jaxdyn.joints`,
 `jaxdyn.kinematics` and `jaxdyn.dynamics`; the everyday names are here. Every folder is an attribute of `jaxdyn`;
-those that a first simulation does not need are loaded when they are used.
+`contact`, `trajopt`, `identification`, `viz` and others load at their first use.
 """
 
 from importlib.metadata import version as _version

@@ -86,7 +86,7 @@ class Strains:
         return Bushing(tuple(_AXES[name] for name in self.names))
 
     def stiffness(self, beam: Beam, section: AbstractSection) -> Float[Array, " strains"]:
-        """Stiffnesses per length of a section: E I_z, E I_y, G J_t, E A, k_y G A, k_z G A, those that exist."""
+        """Stiffnesses of a section in the order of `names`, out of E I_z, E I_y, G J_t, E A, k_y G A and k_z G A."""
         material = beam.material
         e, g = material.youngs_modulus, material.shear_modulus
         k_y, k_z = section.shear_coefficients(material.poisson_ratio)

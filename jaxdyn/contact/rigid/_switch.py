@@ -32,7 +32,7 @@ class Candidates(NamedTuple):
 def find_candidates(layout: Layout, at: ContactKinematics, rate, touching, at_rest, rest_speed) -> Candidates:
     """The candidates after the impacts; `at_rest` marks groups whose slip has just become zero.
 
-    Of several contacts, those that separate more slowly than `rest_speed` are candidates too.
+    If there are several contacts, a separation slower than `rest_speed` counts as closed.
     """
     small = zero_speed(rate)
     slow = jnp.maximum(rest_speed, small) if layout.num_contacts > 1 else small

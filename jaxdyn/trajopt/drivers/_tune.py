@@ -24,7 +24,7 @@ class TuningStatus(Status):
 class Tuned(eqx.Module):
     """Result of `tune`."""
 
-    #: those of the least cost, like the initial ones
+    #: parameters of the least cost, a pytree like the initial ones
     parameters: PyTree
     cost: Float[Array, ""]
     #: cost before each step and after the last one; NaN behind a failure
